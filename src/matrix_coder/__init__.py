@@ -1,0 +1,1 @@
+"""Specialist routing and honest, durable coding loops for Hermes Agent."""

@@ -1,0 +1,1 @@
+"""The mind: pure decisions. No clock, environment, randomness, logging, host or database."""

@@ -1,0 +1,1 @@
+"""The hands: the durable engine, the store and every side effect."""

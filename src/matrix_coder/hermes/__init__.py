@@ -1,0 +1,1 @@
+"""The host: hooks, tools, boards and commands, each a thin adapter."""
