@@ -1,0 +1,93 @@
+"""Fixtures: the scripted model, a real Hermes home, a small real repository."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from matrix_coder.testing import HermesHome, Rule, ScriptedModel
+
+HOST_VARIABLES = ("HERMES_HOME", "HERMES_KANBAN_TASK", "HERMES_PROFILE", "HERMES_YOLO_MODE", "TERMINAL_CWD")
+
+CALC = '''"""Two sums, one of them wrong."""
+
+
+def add(a: int, b: int) -> int:
+    return a - b
+
+
+def double(a: int) -> int:
+    return a * 2
+'''
+TEST_CALC = """from calc import add, double
+
+
+def test_add():
+    assert add(2, 3) == 5
+
+
+def test_double():
+    assert double(4) == 8
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No test sees a person's Hermes: what runs in this process gets an empty home."""
+    for name in HOST_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path / "in-process-hermes"))
+
+
+@pytest.fixture
+def scripted_model() -> Iterator[Callable[..., ScriptedModel]]:
+    """A factory of running scripted models: `scripted_model(rules, default="...")`."""
+    running: list[ScriptedModel] = []
+
+    def start(rules: Sequence[Rule] | Path = (), **options: Any) -> ScriptedModel:
+        running.append(ScriptedModel(rules, **options).start())
+        return running[-1]
+
+    yield start
+    for model in running:
+        model.close()
+
+
+@pytest.fixture
+def hermes_home(tmp_path: Path) -> Callable[..., HermesHome]:
+    """A factory of Hermes homes for a scripted model: `hermes_home(model, config={...})`."""
+
+    def make(model: ScriptedModel, **options: Any) -> HermesHome:
+        return HermesHome(tmp_path / "hermes-root", model.base_url, **options)
+
+    return make
+
+
+def git(repo: Path, *words: str) -> str:
+    """Output of a git command in a repository, with an identity of its own."""
+    who = ("-c", "user.name=Test", "-c", "user.email=test@example.invalid", "-c", "init.defaultBranch=main")
+    done = subprocess.run(["git", *who, *words], cwd=repo, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def make_repo(root: Path, files: Mapping[str, str]) -> Path:
+    """A committed repository with these files."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "start")
+    return root
+
+
+@pytest.fixture
+def git_repo(tmp_path: Path) -> Path:
+    """A real repository of two modules whose pytest suite has one failing and one passing test."""
+    files = {"calc.py": CALC, "test_calc.py": TEST_CALC, ".gitignore": "__pycache__/\n.pytest_cache/\n"}
+    return make_repo(tmp_path / "repo", files)
