@@ -1,0 +1,115 @@
+"""The one thread that writes cards, so that no step, hook or event loop ever waits for a board."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+
+from ..core.errors import MatrixError, RunUnknown
+from ..core.models import RunStatus, RunView
+from .kanban import KanbanMirror, SyncReport
+
+_log = logging.getLogger(__name__)
+
+
+class MirrorThread:
+    """Shows runs on the board some time soon after each `notify`.
+
+    Many notices of one run become one sync. A sync with problems is tried again, at first after
+    `first_wait_s`, then after twice as long each time, up to `longest_wait_s`. A run that goes on is
+    looked at every `refresh_s`, so that cards which a person moved come back.
+    """
+
+    def __init__(
+        self,
+        mirror: KanbanMirror,
+        read_run: Callable[[str], RunView],
+        *,
+        first_wait_s: float = 0.5,
+        longest_wait_s: float = 60.0,
+        refresh_s: float = 60.0,
+        on_report: Callable[[str, SyncReport], None] | None = None,
+    ) -> None:
+        self._mirror = mirror
+        self._read_run = read_run
+        self._first_wait, self._longest_wait, self._refresh = first_wait_s, longest_wait_s, refresh_s
+        self._on_report = on_report
+        self._due: dict[str, float] = {}
+        self._waits: dict[str, float] = {}
+        self._told: dict[str, tuple[str, ...]] = {}
+        self._stopping = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._work, name="matrix-kanban", daemon=True)
+        self._thread.start()
+
+    def notify(self, run_id: str) -> None:
+        """Say that something about a run changed. Returns at once."""
+        with self._changed:
+            if run_id not in self._waits:
+                self._due[run_id] = time.monotonic()
+            else:
+                self._due.setdefault(run_id, time.monotonic())
+            self._changed.notify()
+
+    def stop(self, timeout: float = 5.0) -> bool:
+        """Write what is waiting, once more, and end; whether that was done within `timeout` seconds."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        self._thread.join(timeout)
+        return not self._thread.is_alive() and not self._waits
+
+    def _work(self) -> None:
+        while (run_id := self._next()) is not None:
+            self._show(run_id)
+
+    def _next(self) -> str | None:
+        """The run that is due first, when it is; when stopping, each one once; None at the end."""
+        with self._changed:
+            while True:
+                run_id = min(self._due, key=self._due.__getitem__, default=None)
+                if self._stopping:
+                    if run_id is not None:
+                        del self._due[run_id]
+                    return run_id
+                wait = None if run_id is None else self._due[run_id] - time.monotonic()
+                if run_id is not None and wait is not None and wait <= 0:
+                    del self._due[run_id]
+                    return run_id
+                self._changed.wait(wait)
+
+    def _show(self, run_id: str) -> None:
+        live = True
+        try:
+            run = self._read_run(run_id)
+            live = run.status is not RunStatus.ENDED
+            report = self._mirror.sync(run)
+        except RunUnknown:
+            report, live = SyncReport(), False
+        except (MatrixError, sqlite3.Error, OSError) as error:
+            report = SyncReport(problems=(f"the run can't be read now: {error}",))
+        self._tell(run_id, report)
+        self._plan_next(run_id, report, live=live)
+
+    def _plan_next(self, run_id: str, report: SyncReport, *, live: bool) -> None:
+        with self._changed:
+            if report.problems:
+                wait = self._waits[run_id] = min(
+                    self._waits.get(run_id, self._first_wait / 2) * 2, self._longest_wait
+                )
+            else:
+                self._waits.pop(run_id, None)
+                wait = self._refresh
+            if (report.problems or live) and not self._stopping:
+                self._due.setdefault(run_id, time.monotonic() + wait)
+
+    def _tell(self, run_id: str, report: SyncReport) -> None:
+        """One line in the log for each new problem, not for each try."""
+        if report.problems and self._told.get(run_id) != report.problems:
+            _log.warning("kanban: run %s: %s", run_id, "; ".join(report.problems))
+        self._told[run_id] = report.problems
+        if self._on_report:
+            self._on_report(run_id, report)
