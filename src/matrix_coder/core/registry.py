@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from .definition import StepDefinition, WorkflowDefinition, build_workflow, malformed, shown
 from .errors import UnknownPersona
 from .names import Domain, Lens, Role, Workflow
+
+if TYPE_CHECKING:
+    from yaml.nodes import Node
 
 __all__ = [
     "Base",
@@ -177,6 +180,7 @@ def _front_matter(where: str, text: str) -> dict[str, object]:
     import yaml  # noqa: PLC0415
 
     try:
+        _refuse_repeats(where, yaml.compose(text, Loader=yaml.SafeLoader))
         front = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
@@ -185,6 +189,22 @@ def _front_matter(where: str, text: str) -> dict[str, object]:
     if isinstance(front, dict) and all(isinstance(key, str) for key in front):
         return front
     raise malformed(where, "front matter to be a mapping", front)
+
+
+def _refuse_repeats(where: str, root: Node | None) -> None:
+    """A key that stands twice in one mapping is a mistake; YAML alone would keep the last without a word."""
+    todo: list[Node | None] = [root]
+    seen: set[int] = set()
+    while todo:
+        node = todo.pop()
+        if node is None or id(node) in seen or not isinstance(node.value, list):
+            continue
+        seen.add(id(node))
+        pairs = [item for item in node.value if isinstance(item, tuple)]
+        keys = [key.value for key, _ in pairs if isinstance(key.value, str)]
+        for key in {key for key in keys if keys.count(key) > 1}:
+            raise malformed(where, "each key once", key)
+        todo += [part for pair in pairs for part in pair] if pairs else node.value
 
 
 def _sections(where: str, body: str) -> dict[str, str]:
