@@ -1,0 +1,46 @@
+"""What the intake needs from outside: each a small Protocol that the host's adapters fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Protocol
+
+from .decision import Decision
+
+
+class WorkflowPort(Protocol):
+    """Starts runs from a chat, and knows the runs of a session."""
+
+    def start_from_chat(
+        self, decision: Decision, *, session_id: str, platform: str, kwargs: Mapping[str, object]
+    ) -> str:
+        """The text that tells the model which run has started and how. Raises MatrixError if none has."""
+
+    def session_note(self, session_id: str) -> str | None:
+        """One short line about the session's live or just finished runs; None, at the cost of a stat, for none."""
+
+
+class CommandPort(Protocol):
+    """Answers `/matrix ...` where a surface hands it over as plain text."""
+
+    def run(self, text: str, session_id: str) -> str:
+        """The output of the command line, `text` with its `/matrix`."""
+
+
+class CardEnd(StrEnum):
+    """How a specialist's turn ended."""
+
+    DONE = "done"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+class CardPort(Protocol):
+    """Keeps a card for a single specialist's turn."""
+
+    def opened(self, decision: Decision, *, session_id: str, turn_id: str) -> str | None:
+        """The card's id; None when no card is kept."""
+
+    def closed(self, card: str, end: CardEnd) -> None:
+        """The turn of this card is over."""
