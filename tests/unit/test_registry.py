@@ -151,6 +151,20 @@ def test_role_when_the_surface_changes_then_only_its_own_section_is_there(role: 
     assert persona.sections["In chat"] in chat and persona.sections["In a run"] in run
 
 
+@pytest.mark.parametrize("role", Role)
+def test_role_when_read_then_it_has_the_shape_of_all_roles(role: Role) -> None:
+    """Each role says what comes first, how it works, what it leaves alone, what it owes, and how it reports."""
+    shape = ["", "First", "Method", "Limits", "Evidence owed", "In chat", "In a run"]
+    assert list(load_persona(role).sections) == shape
+
+
+@pytest.mark.parametrize(("kind", "name"), [pair for pair in ALL if pair[0] is not PersonaKind.BASE])
+def test_docs_when_they_list_the_catalogue_then_the_summary_is_the_files_own(kind, name) -> None:
+    """The page shows each persona with the line that its file gives."""
+    page = (Path(__file__).parents[2] / "docs" / "personas.md").read_text(encoding="utf-8")
+    assert f"| `{name}` | {load_persona(name, kind).summary} |" in page
+
+
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: repr(name)[:24])
 @pytest.mark.parametrize("kind", PersonaKind)
 def test_load_persona_when_the_name_is_foreign_then_one_clear_line(name, kind) -> None:
