@@ -181,9 +181,7 @@ def _middle_cut(text: str) -> str:
     """`text`, or `MAX_HANDOVER` characters of it: three quarters from its head, the rest from its end."""
     if len(text) <= MAX_HANDOVER:
         return text
-    note = (
-        f"\n\n[{len(text) - MAX_HANDOVER:,} characters left out here; the run's record on disk has them]\n\n"
-    )
+    note = f"\n\n[{len(text) - MAX_HANDOVER:,} characters left out here; the run's record on disk has them]\n\n"
     head = MAX_HANDOVER * 3 // 4
     return text[:head] + note + text[head - MAX_HANDOVER :]
 

@@ -160,9 +160,7 @@ def _read(folder: str, name: str) -> str:
     try:
         return (_ROOT / folder / f"{name}.md").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise malformed(
-            f"personas/{folder}/{name}.md", "a readable UTF-8 file", type(error).__name__
-        ) from error
+        raise malformed(f"personas/{folder}/{name}.md", "a readable UTF-8 file", type(error).__name__) from error
 
 
 def _split(where: str, text: str) -> tuple[dict[str, object], str]:
