@@ -79,7 +79,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def build_workflow(front: Mapping[str, object], sections: Mapping[str, str], source: str) -> WorkflowDefinition:
+def build_workflow(front: _Raw, sections: Mapping[str, str], source: str) -> WorkflowDefinition:
     """The definition in a file's front matter and body; raises `DefinitionError` when it can't be driven."""
     name = _member(Workflow, front.get("name"), "workflow", "name")
     where = f"workflow {name}"
@@ -109,7 +109,7 @@ def _member(kind: type[_E], value: object, where: str, key: str) -> _E:
     raise malformed(where, f"{key} to be one of {', '.join(kind)}", value)
 
 
-def _keys(where: str, found: Mapping[str, object], required: frozenset[str], optional: frozenset[str]) -> None:
+def _keys(where: str, found: _Raw, required: frozenset[str], optional: frozenset[str]) -> None:
     for key in sorted(required - found.keys()):
         raise malformed(where, f"the key `{key}`", f"no `{key}`")
     for key in found.keys() - required - optional:
@@ -206,7 +206,7 @@ def _targets(steps: Mapping[str, StepDefinition]) -> set[str]:
     return {GATE, *steps, *(f"loop:{s}" for s in steps), *(f"end:{o}" for o in _ENDS)}
 
 
-def _check_reach(where: str, start: str, loop_start: str, transitions: Mapping[str, Mapping[str, str]]) -> None:
+def _check_reach(where: str, start: str, loop_start: str, transitions: _Graph) -> None:
     """Every step can be reached from the start, and so can the gate or an end."""
     seen: set[str] = set()
     todo = [start]
