@@ -1,0 +1,97 @@
+"""A run's result as text: the report that a person reads, and the one line that a chat shows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import cast
+
+from .models import Evidence, RunOutcome, RunView, SpecialistResult, StepView
+from .serde import Json, plain
+
+_NEXT = {
+    RunOutcome.VERIFIED: "Look at the diff and commit it.",
+    RunOutcome.UNVERIFIED: "Look at the diff yourself, or start again with a check that fails until the goal is met.",
+    RunOutcome.CAP_REACHED: "Read the last failure below; start again with a sharper goal or a higher cap.",
+    RunOutcome.STALLED: "Read the last failure below; the loop was not getting nearer.",
+    RunOutcome.BLOCKED: "Answer the question in the goal of a new run.",
+    RunOutcome.BUDGET: "Start again with a larger budget, or with a smaller goal.",
+    RunOutcome.TAMPERED: "Look at what changed in the tests before you take anything from this run.",
+    RunOutcome.CANCELLED: "What was changed before the stop is still in the workspace.",
+    RunOutcome.FAILED: "Mend what the reason names, then start again.",
+}
+
+
+def headline(run: RunView | SpecialistResult) -> str:
+    """One line: the run, how it ended and why."""
+    outcome = run.outcome.value if run.outcome else "live"
+    return f"{run.run_id} {run.workflow}: {outcome}" + (f" - {run.reason}" if run.reason else "")
+
+
+def report_markdown(result: SpecialistResult, *, diff_stat: str = "") -> str:
+    """The final report: asked, done, verified and by what, claimed but not verified, cost, what next."""
+    blocks = [
+        f"# {result.run_id} {result.workflow}: {result.outcome}",
+        f"**Why:** {result.reason or 'no reason was given'}",
+        *([f"**Question for you:** {result.question}"] if result.question else []),
+        "## Asked\n\n" + _quoted(result.goal),
+        "## Done\n\n" + _done(result, diff_stat),
+        "## Verified, by the engine's own checks\n\n" + _verified(result),
+        "## Claimed by the specialists, not proof\n\n" + _claimed(result.steps),
+        "## Cost\n\n" + _cost(result),
+        "## Next\n\n" + _NEXT[result.outcome],
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def report_json(result: SpecialistResult) -> dict[str, Json]:
+    """The same as plain JSON data."""
+    return cast("dict[str, Json]", plain(asdict(result)))
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.splitlines())
+
+
+def _done(result: SpecialistResult, diff_stat: str) -> str:
+    if not result.changed_files:
+        return "No file differs from the start."
+    return f"{len(result.changed_files)} file(s) differ from the start:\n\n```\n{diff_stat or chr(10).join(result.changed_files)}\n```"
+
+
+def _verified(result: SpecialistResult) -> str:
+    if not result.evidence:
+        return "Nothing: no check ran on the final tree."
+    rows = ["| check | starting tree | final tree | tree | seconds |", "|---|---|---|---|---|"]
+    before = {e.name: e for e in result.baseline}
+    rows += [_check_row(before.get(e.name), e) for e in result.evidence]
+    tails = [f"End of `{e.command}`:\n\n```\n{e.tail[-2_000:].rstrip()}\n```" for e in result.evidence if not e.passed]
+    return "\n".join(rows) + "".join(f"\n\n{t}" for t in tails)
+
+
+def _check_row(before: Evidence | None, after: Evidence) -> str:
+    start = f"{_state(before)}" if before else "not run"
+    command = after.command.replace("|", "\\|")
+    return f"| `{command}` | {start} | {_state(after)} | {after.tree[:12]} | {after.duration_s:.1f} |"
+
+
+def _state(evidence: Evidence) -> str:
+    return f"{'pass' if evidence.passed else 'FAIL'} ({evidence.counts()})"
+
+
+def _claimed(steps: tuple[StepView, ...]) -> str:
+    rows = [f"{i}. {line}" for i, line in enumerate((_step_line(s) for s in steps), 1)]
+    return "\n".join(rows) or "No step ran."
+
+
+def _step_line(step: StepView) -> str:
+    verdict = step.report.verdict.value if step.report else step.status.value
+    said = f": {step.report.summary}" if step.report and step.report.summary else ""
+    return f"iteration {step.iteration}, {step.role} - {verdict}{said}" + (f" [{step.note}]" if step.note else "")
+
+
+def _cost(result: SpecialistResult) -> str:
+    usage = result.usage
+    return (
+        f"{result.iterations} of {result.cap} iterations, {len(result.steps)} steps, "
+        f"{usage.input_tokens:,} tokens in and {usage.output_tokens:,} out, {usage.seconds:.0f} s of specialists' work."
+    )

@@ -1,0 +1,121 @@
+"""A specialist's report, read strictly: what it hands in becomes a `StepReport` or one line that says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import cast
+
+from .models import Finding, Severity, StepReport, StepVerdict
+
+MAX_TEXT = 4_000
+MAX_ITEMS = 50
+
+REPORT_SCHEMA: dict[str, object] = {
+    "name": "matrix_report",
+    "description": (
+        "Hand in the result of the workflow step you were given. Call it exactly once, as the last thing you do. "
+        "Your verdict counts only through this tool; a verdict written in the answer text is not read."
+    ),
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "verdict": {
+                "type": "string",
+                "enum": [v.value for v in StepVerdict],
+                "description": "PASS: the step's task is met, and you saw the proof. FAIL: it is not. "
+                "BLOCKED: only a person can go on; put the question first in open_questions. "
+                "UNVERIFIABLE: there is no way to tell.",
+            },
+            "summary": {"type": "string", "description": "What was done or seen, in one to three sentences."},
+            "findings": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "severity": {"type": "string", "enum": [s.value for s in Severity]},
+                        "summary": {"type": "string"},
+                        "file": {"type": "string", "description": "Path relative to the workspace."},
+                        "line": {"type": "integer"},
+                    },
+                    "required": ["severity", "summary"],
+                },
+            },
+            "open_questions": {"type": "array", "items": {"type": "string"}},
+            "positive_observations": {"type": "array", "items": {"type": "string"}},
+            "recommendation": {"type": "string", "description": "What should happen next."},
+        },
+        "required": ["verdict", "summary"],
+    },
+}
+
+
+class ReportRejected(ValueError):
+    """The report can't be read; the message says what was expected."""
+
+
+def parse_report(arguments: Mapping[str, object]) -> StepReport:
+    """The report a specialist handed in through the tool.
+
+    Raises `ReportRejected` with one line that the specialist can act on.
+    """
+    verdict = str(arguments.get("verdict", "")).strip().upper()
+    if verdict not in StepVerdict.__members__:
+        raise ReportRejected(f"expected verdict to be one of {', '.join(StepVerdict)}; found {verdict or 'nothing'}")
+    findings = arguments.get("findings") or []
+    if not isinstance(findings, list):
+        raise ReportRejected(f"expected findings to be a list; found {type(findings).__name__}")
+    return StepReport(
+        verdict=StepVerdict(verdict),
+        summary=_text(arguments.get("summary")),
+        findings=tuple(_finding(f) for f in findings[:MAX_ITEMS]),
+        open_questions=_texts(arguments.get("open_questions")),
+        positive_observations=_texts(arguments.get("positive_observations")),
+        recommendation=_text(arguments.get("recommendation")),
+    )
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value).strip()[:MAX_TEXT]
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else [value] if value else []
+    return tuple(t for t in (_text(i) for i in items[:MAX_ITEMS]) if t)
+
+
+def _finding(raw: object) -> Finding:
+    if not isinstance(raw, Mapping):
+        raise ReportRejected(f"expected each finding to be an object; found {type(raw).__name__}")
+    severity = str(raw.get("severity", "")).strip().upper()
+    if severity not in Severity.__members__:
+        raise ReportRejected(f"expected severity to be one of {', '.join(Severity)}; found {severity or 'nothing'}")
+    line = raw.get("line")
+    return Finding(
+        severity=Severity(severity),
+        summary=_text(raw.get("summary")),
+        file=_text(cast("object", raw.get("file"))),
+        line=line if isinstance(line, int) and not isinstance(line, bool) and line > 0 else None,
+    )
+
+
+def settle(report: StepReport, line_count: Callable[[str], int | None]) -> StepReport:
+    """The report as the engine accepts it.
+
+    Findings that point at a file or a line that does not exist are dropped and counted, and a
+    PASS beside a BLOCKER becomes a FAIL. `line_count` tells how many lines a file of the
+    workspace has, None when there is no such file.
+    """
+    kept = tuple(f for f in report.findings if _exists(f, line_count))
+    verdict = report.verdict
+    if verdict is StepVerdict.PASS and any(f.severity is Severity.BLOCKER for f in kept):
+        verdict = StepVerdict.FAIL
+    dropped = len(report.findings) - len(kept)
+    return replace(report, verdict=verdict, findings=kept, dropped_findings=dropped)
+
+
+def _exists(finding: Finding, line_count: Callable[[str], int | None]) -> bool:
+    if not finding.file:
+        return True
+    lines = line_count(finding.file)
+    return lines is not None and (finding.line is None or finding.line <= max(lines, 1))

@@ -1,0 +1,50 @@
+"""Where things lie under HERMES_HOME. Owner-only, never inside a repository that a run works on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..core.errors import StoreUnwritable
+
+
+def hermes_home() -> Path:
+    """The host's home: HERMES_HOME where it is set, else the host's own default."""
+    configured = os.environ.get("HERMES_HOME", "").strip()
+    return Path(configured).expanduser() if configured else Path.home() / ".hermes"
+
+
+def state_dir(home: Path | None = None) -> Path:
+    """The directory of the run store; it need not exist."""
+    return (home or hermes_home()) / "matrix_coder"
+
+
+def private_dir(path: Path) -> Path:
+    """The directory, made for the owner alone where it is missing. Raises StoreUnwritable."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.chmod(0o700)
+    except OSError as error:
+        raise _unwritable(path, error.strerror or str(error)) from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise _unwritable(path, "it is read-only")
+    return path
+
+
+def _unwritable(path: Path, why: str) -> StoreUnwritable:
+    return StoreUnwritable(
+        f"a writable directory {path}",
+        why,
+        "make it writable or point HERMES_HOME at a directory that is",
+    )
+
+
+def run_dir(home: Path, run_id: str) -> Path:
+    """Where the whole record of a run lies as files that a person can read."""
+    return state_dir(home) / "runs" / run_id
+
+
+def marker(home: Path, session_id: str) -> Path:
+    """The file that exists while a session has a run that is live or whose result is untold."""
+    safe = "".join(c if c.isalnum() or c in "-_" else "_" for c in session_id)[:120]
+    return state_dir(home) / "sessions" / safe

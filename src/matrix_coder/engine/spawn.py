@@ -1,0 +1,70 @@
+"""Starting the worker on demand: one for each store, held by a lock that the kernel frees when it dies."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from .dispatch import LAUNCHER
+from .paths import private_dir, state_dir
+from .procs import host_environment
+
+_started: list[subprocess.Popen[bytes]] = []
+
+
+class WorkerLock:
+    """The lock of one store's worker. Held for as long as the process lives, or until released."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = state_dir(home) / "worker.lock"
+        self._fd: int | None = None
+
+    def acquire(self) -> bool:
+        """Whether this process holds the lock now."""
+        fd = os.open(private_dir(self.path.parent) / self.path.name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return False
+        self._fd = fd
+        return True
+
+    def release(self) -> None:
+        """Let another process have it."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+def worker_is_alive(home: Path) -> bool:
+    """Whether a worker holds this store right now."""
+    lock = WorkerLock(home)
+    if lock.acquire():
+        lock.release()
+        return False
+    return True
+
+
+def ensure_worker(home: Path) -> None:
+    """Start a worker where none is alive. It outlives this process; a second one gives way to the first."""
+    if worker_is_alive(home):
+        return
+    log = state_dir(home) / "worker.log"
+    env = host_environment(os.environ) | {"HERMES_HOME": str(home)}
+    # Kept until they end, so that an ended worker is reaped and none is ever waited for.
+    _started[:] = [p for p in _started if p.poll() is None]
+    with log.open("ab") as sink:
+        worker = subprocess.Popen(
+            [sys.executable, str(LAUNCHER), "worker", str(home)],
+            cwd=state_dir(home),
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    _started.append(worker)

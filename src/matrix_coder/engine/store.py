@@ -1,0 +1,229 @@
+"""The run store: what was started, how far it is, how it ended. SQLite in WAL mode, one file, JSON values only.
+
+Every process may open it: chat, command line and dashboard start, steer and read runs through it; the
+worker alone advances them. Each call opens its own short transaction, so no process holds a lock while it waits.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, cast
+
+from ..core.errors import RunUnknown, StoreError, StoreTooNew, StoreUntrusted, StoreUnwritable, WorkspaceBusy
+from ..core.models import RunOutcome, RunStatus, StepStatus
+from .paths import hermes_home, private_dir, state_dir
+
+SCHEMA_VERSION = 1
+_BUSY_SECONDS = 5.0
+
+
+class Store:
+    """The store under one HERMES_HOME. Opening it creates what is missing; raises StoreError when it can't be used."""
+
+    def __init__(self, home: Path | None = None, *, clock: Callable[[], float] = time.time) -> None:
+        self.home = home or hermes_home()
+        self.clock = clock
+        directory = private_dir(state_dir(self.home))
+        self.path = directory / "runs.db"
+        self._prepare()
+
+    def _prepare(self) -> None:
+        try:
+            self.path.touch(mode=0o600)
+        except OSError as error:
+            raise StoreUnwritable(
+                f"a writable run store at {self.path}",
+                error.strerror or str(error),
+                "make its directory writable",
+            ) from error
+        try:
+            with self._connect() as db:
+                if not self._has_meta(db):
+                    self._create(db)
+                found = db.execute("select value from meta where key = 'schema_version'").fetchone()
+        except sqlite3.DatabaseError as error:
+            raise self._broken(error) from error
+        version = int(found["value"]) if found else 0
+        if version > SCHEMA_VERSION:
+            raise StoreTooNew(
+                f"a run store of version {SCHEMA_VERSION} or older at {self.path}",
+                f"version {version}, written by a newer matrix-coder",
+                "upgrade matrix-coder or point HERMES_HOME elsewhere",
+            )
+
+    @staticmethod
+    def _has_meta(db: sqlite3.Connection) -> bool:
+        return db.execute("select 1 from sqlite_master where name = 'meta'").fetchone() is not None
+
+    def _create(self, db: sqlite3.Connection) -> None:
+        db.execute("pragma journal_mode = wal")
+        script = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+        db.executescript(f"begin immediate;\n{script}\ncommit;")
+        db.execute("insert or ignore into meta values ('schema_version', ?)", (str(SCHEMA_VERSION),))
+
+    def _broken(self, error: sqlite3.Error) -> StoreError:
+        text = str(error)
+        if "readonly" in text or "unable to open" in text:
+            return StoreUnwritable(
+                f"a writable run store at {self.path}", text, "make the file and its directory writable"
+            )
+        if "not a database" in text or "malformed" in text:
+            return StoreUntrusted(f"a run store at {self.path}", text, "move the file away and start again")
+        return StoreError(f"a usable run store at {self.path}", text, "try again in a moment")
+
+    @contextmanager
+    def _connect(self) -> Iterator[sqlite3.Connection]:
+        db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+        try:
+            db.row_factory = sqlite3.Row
+            db.execute("pragma foreign_keys = on")
+            yield db
+        finally:
+            db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """A connection inside one write transaction; committed at the end, rolled back on an error."""
+        with self._connect() as db:
+            db.execute("begin immediate")
+            try:
+                yield db
+            except BaseException:
+                db.execute("rollback")
+                raise
+            db.execute("commit")
+
+    def read(self, sql: str, *values: object) -> list[sqlite3.Row]:
+        """The rows of one query."""
+        with self._connect() as db:
+            return db.execute(sql, values).fetchall()
+
+    # -- starting and reading runs
+
+    def create_run(self, *, fields: dict[str, Any], session_id: str) -> int:
+        """The number of a new queued run. Raises WorkspaceBusy when a live run holds the workspace."""
+        row = {**fields, "session_id": session_id, "created_at": self.clock()}
+        names = ", ".join(row)
+        marks = ", ".join("?" * len(row))
+        try:
+            with self.transaction() as db:
+                cursor = db.execute(f"insert into runs ({names}) values ({marks})", tuple(row.values()))
+                number = int(cursor.lastrowid or 0)
+                if session_id:
+                    db.execute("insert into sessions (session_id, run_id) values (?, ?)", (session_id, number))
+                self._event(db, number, "queued", {})
+        except sqlite3.IntegrityError as error:
+            raise self._busy(str(fields["workspace"])) from error
+        return number
+
+    def _busy(self, workspace: str) -> WorkspaceBusy:
+        rows = self.read("select id from runs where workspace = ? and status != 'ended'", workspace)
+        run = f"r{rows[0]['id']}" if rows else "another run"
+        return WorkspaceBusy(
+            f"no live run in {workspace}",
+            f"{run} at work there",
+            f"wait for it, or stop it with `matrix-coder cancel {run}`",
+        )
+
+    def run_row(self, number: int) -> sqlite3.Row:
+        """The row of one run. Raises RunUnknown."""
+        rows = self.read("select * from runs where id = ?", number)
+        if not rows:
+            raise RunUnknown("the id of a run", f"r{number}", "list them with `matrix-coder runs`")
+        return rows[0]
+
+    def step_rows(self, number: int) -> list[sqlite3.Row]:
+        """The rows of a run's steps, in order."""
+        return self.read("select * from steps where run_id = ? order by number", number)
+
+    def update_run(self, number: int, **fields: object) -> None:
+        """Set columns of a run that has not ended; an ended run never changes."""
+        names = ", ".join(f"{k} = ?" for k in fields)
+        with self.transaction() as db:
+            db.execute(f"update runs set {names} where id = ? and status != 'ended'", (*fields.values(), number))
+
+    def end_run(self, number: int, outcome: RunOutcome, **fields: object) -> bool:
+        """End the run once. False when it had ended already, and then nothing changes."""
+        values: dict[str, object] = {
+            **fields,
+            "status": RunStatus.ENDED,
+            "outcome": outcome,
+            "ended_at": self.clock(),
+        }
+        names = ", ".join(f"{k} = ?" for k in values)
+        with self.transaction() as db:
+            sql = f"update runs set {names} where id = ? and status != 'ended'"
+            ended = db.execute(sql, (*values.values(), number)).rowcount == 1
+            if ended:
+                self._event(db, number, "ended", {"outcome": outcome, "reason": fields.get("reason", "")})
+        return ended
+
+    # -- steps
+
+    def open_step(self, number: int, index: int, **fields: object) -> sqlite3.Row:
+        """The row of a step, made or, when an earlier attempt was cut off, reopened as the next attempt."""
+        with self.transaction() as db:
+            known = db.execute("select * from steps where run_id = ? and number = ?", (number, index)).fetchone()
+            if known is None:
+                row = {
+                    **fields,
+                    "run_id": number,
+                    "number": index,
+                    "status": StepStatus.RUNNING,
+                    "started_at": self.clock(),
+                }
+                marks = ", ".join("?" * len(row))
+                db.execute(f"insert into steps ({', '.join(row)}) values ({marks})", tuple(row.values()))
+                data = {"step": index, "name": fields.get("step"), "iteration": fields.get("iteration")}
+                self._event(db, number, "step", data)
+            elif known["result"] is None:
+                db.execute(
+                    "update steps set attempt = attempt + 1, status = 'running' where run_id = ? and number = ?",
+                    (number, index),
+                )
+                self._event(db, number, "attempt", {"step": index, "attempt": known["attempt"] + 1})
+            rows = db.execute("select * from steps where run_id = ? and number = ?", (number, index)).fetchall()
+        return cast("sqlite3.Row", rows[0])
+
+    def update_step(self, number: int, step: int, **fields: object) -> None:
+        """Set columns of a step."""
+        names = ", ".join(f"{k} = ?" for k in fields)
+        with self.transaction() as db:
+            db.execute(f"update steps set {names} where run_id = ? and number = ?", (*fields.values(), number, step))
+
+    # -- events and controls
+
+    def _event(self, db: sqlite3.Connection, number: int, kind: str, data: dict[str, Any]) -> None:
+        db.execute(
+            "insert into events (run_id, at, kind, data) values (?, ?, ?, ?)",
+            (number, self.clock(), kind, json.dumps(data, ensure_ascii=False)),
+        )
+
+    def event(self, number: int, kind: str, **data: object) -> None:
+        """Append one event to a run."""
+        with self.transaction() as db:
+            self._event(db, number, kind, data)
+
+    def events(self, number: int, after: int = 0) -> list[sqlite3.Row]:
+        """A run's events with an id above `after`, in order."""
+        return self.read("select * from events where run_id = ? and id > ? order by id", number, after)
+
+    def control(self, number: int, kind: str, text: str = "") -> None:
+        """Leave a command for the worker. Raises RunUnknown."""
+        self.run_row(number)
+        with self.transaction() as db:
+            db.execute(
+                "insert into controls (run_id, kind, text, at) values (?, ?, ?, ?)",
+                (number, kind, text, self.clock()),
+            )
+            self._event(db, number, kind, {"text": text})
+
+    def cancelled(self, number: int) -> bool:
+        """Whether somebody asked for the run to stop. It stays asked for."""
+        return bool(self.read("select 1 from controls where run_id = ? and kind = 'cancel' limit 1", number))

@@ -1,0 +1,181 @@
+"""Where a run works, and what its tree looked like at each point.
+
+Trees are recorded with a git directory of the engine's own that has the workspace as its work tree. The
+repository's own `.git` is never read by these commands: its hooks, filters, attributes, drivers and index
+belong to whoever wrote them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from ..core.errors import MatrixError, WorkspaceRefused
+
+# Left out of every tree: what interpreters and test runners leave behind when they merely run.
+_CACHES = (
+    "__pycache__/",
+    "*.pyc",
+    ".pytest_cache/",
+    ".mypy_cache/",
+    ".ruff_cache/",
+    ".hypothesis/",
+    "node_modules/",
+)
+
+# Takes precedence over any .gitattributes in the tree: bytes go in and out as they are.
+_ATTRIBUTES = "* -text -filter -ident !diff !merge -working-tree-encoding\n"
+
+_CONFIG = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.autocrlf=false",
+    "core.safecrlf=false",
+    "core.excludesFile=/dev/null",
+    "core.attributesFile=/dev/null",
+    "core.quotePath=false",
+    "gc.auto=0",
+    "protocol.allow=never",
+    "advice.addEmbeddedRepo=false",
+)
+_GIT_SECONDS = 300
+
+
+class GitFailed(MatrixError):
+    """The git binary did not do what it was asked."""
+
+    code = "git"
+
+
+def find_workspace(path: Path) -> Path:
+    """The root of the repository that holds `path`. Raises WorkspaceRefused, with the way out."""
+    start = path.expanduser()
+    if not start.is_dir():
+        raise WorkspaceRefused(
+            "a directory inside a git repository", f"{path} (no such directory)", "name one that exists"
+        )
+    start = start.resolve()
+    root = next((p for p in (start, *start.parents) if (p / ".git").exists()), None)
+    if root is None:
+        raise WorkspaceRefused(
+            "a directory inside a git repository", str(path), f"run `git init {start}` or name a repository"
+        )
+    if root in (Path("/"), Path.home().resolve()):
+        raise WorkspaceRefused("a project's own directory", f"{root}", "runs never work in / or in the home directory")
+    return root
+
+
+class Trees:
+    """The record of a workspace's trees, kept in `store` (a directory outside the workspace)."""
+
+    def __init__(self, workspace: Path, store: Path) -> None:
+        self.workspace = workspace
+        self.git_dir = store / "trees.git"
+        if not (self.git_dir / "HEAD").exists():
+            self._create()
+
+    def _create(self) -> None:
+        self.git_dir.parent.mkdir(parents=True, exist_ok=True)
+        template = self.git_dir.parent / "empty-template"
+        template.mkdir(exist_ok=True)
+        command = ["git", "init", "--quiet", "--bare", f"--template={template}", "--", str(self.git_dir)]
+        _run(command, cwd=self.git_dir.parent, env=self._environment(with_repository=False))
+        info = self.git_dir / "info"
+        info.mkdir(exist_ok=True)
+        own = self.workspace / ".git" / "info" / "exclude"
+        kept = own.read_text(encoding="utf-8", errors="replace") if own.is_file() else ""
+        (info / "exclude").write_text(kept + "\n" + "\n".join(_CACHES) + "\n", encoding="utf-8")
+        (info / "attributes").write_text(_ATTRIBUTES, encoding="utf-8")
+
+    def _environment(self, *, with_repository: bool = True) -> dict[str, str]:
+        env = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(self.git_dir.parent),
+            "LC_ALL": "C.UTF-8",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_OPTIONAL_LOCKS": "0",
+        }
+        if with_repository:
+            env |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.workspace)}
+        return env
+
+    def _git(self, *arguments: str) -> str:
+        config = [x for c in _CONFIG for x in ("-c", c)]
+        return _run(["git", *config, *arguments], cwd=self.workspace, env=self._environment())
+
+    def record(self) -> str:
+        """The id of the tree that the workspace holds now, untracked files included, ignored files left out."""
+        # A recorder that was killed may have left its lock; this directory has one writer at a time.
+        with contextlib.suppress(FileNotFoundError):
+            (self.git_dir / "index.lock").unlink()
+        self._git("add", "--all", "--", ".")
+        tree = self._git("write-tree").strip()
+        self._git("update-ref", f"refs/trees/{tree}", self._commit(tree))
+        return tree
+
+    def _commit(self, tree: str) -> str:
+        who = dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "matrix-coder")
+        who |= dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "matrix-coder@localhost")
+        who |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "@1 +0000")
+        return _run(
+            ["git", "commit-tree", tree, "-m", "tree"], cwd=self.workspace, env=self._environment() | who
+        ).strip()
+
+    def changed(self, before: str, after: str) -> tuple[str, ...]:
+        """The paths that differ between two recorded trees, sorted."""
+        out = self._git("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
+        return tuple(sorted(p for p in out.split("\0") if p))
+
+    def diff(self, before: str, after: str) -> str:
+        """The unified diff between two recorded trees."""
+        return self._git(
+            "diff-tree", "-r", "-p", "--text", "--no-ext-diff", "--no-textconv", "--no-color", before, after
+        )
+
+    def stat(self, before: str, after: str) -> str:
+        """The diff between two recorded trees as a short table of files and line counts."""
+        return self._git("diff-tree", "-r", "--stat=100", "--no-color", before, after).strip()
+
+
+def throw_away_copy(workspace: Path, target: Path) -> Path:
+    """A copy of the workspace, everything in it included, that a read-only step may do anything to."""
+    if target.exists():
+        shutil.rmtree(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _run(["cp", "--archive", "--reflink=auto", "--", str(workspace), str(target)], cwd=target.parent, env=None)
+    link = target / ".git"
+    if link.is_file():
+        # A linked worktree or submodule: git commands in the copy would write into the original's directory.
+        link.unlink()
+    return target
+
+
+def line_count(workspace: Path, file: str) -> int | None:
+    """How many lines a file of the workspace has; None when there is no such file inside it."""
+    path = (workspace / file).resolve()
+    if not path.is_relative_to(workspace.resolve()) or not path.is_file():
+        return None
+    with path.open("rb") as stream:
+        return sum(chunk.count(b"\n") for chunk in iter(lambda: stream.read(1 << 16), b"")) + 1
+
+
+def _run(command: list[str], *, cwd: Path, env: dict[str, str] | None) -> str:
+    try:
+        done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, timeout=_GIT_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise GitFailed(f"`{command[0]}` to run", str(error), "check that it is installed") from error
+    if done.returncode:
+        words = done.stderr.decode("utf-8", "replace").strip()[-400:]
+        raise GitFailed(
+            f"`{' '.join(command[:1] + command[-4:])}` to succeed",
+            words or f"exit {done.returncode}",
+            "see the message",
+        )
+    return done.stdout.decode("utf-8", "surrogateescape")

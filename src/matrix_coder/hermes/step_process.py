@@ -1,0 +1,193 @@
+"""The process of one step: a headless parent of the host, one child through `delegate_task`, its report.
+
+It talks to the engine over two inherited pipes. On one it writes a JSON object a line: what the child does, its
+report, how the call came back. The other is a lease: when its writing end closes, the engine is gone, and this
+process ends itself with everything it started. Neither pipe is inherited by what the child runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..core.report import REPORT_SCHEMA, ReportRejected, parse_report
+from ..core.serde import dump
+from ..engine.procs import end_everything
+
+TOOLSET = "matrix_coder_step"
+_WRITE_TOOLS = frozenset({"write_file", "patch"})
+
+
+@dataclass(slots=True)
+class Channel:
+    """The way to the engine. One line, one message; safe to call from any thread."""
+
+    fd: int
+    _lock: threading.Lock
+
+    def send(self, kind: str, **data: object) -> None:
+        line = json.dumps({"kind": kind, **data}, ensure_ascii=False).encode() + b"\n"
+        with self._lock:
+            view = memoryview(line)
+            while view:
+                view = view[os.write(self.fd, view) :]
+
+
+def watch_lease(fd: int, cookie: str) -> None:
+    """End this process and all it started as soon as the engine lets go of the lease."""
+
+    def wait() -> None:
+        while os.read(fd, 1):
+            pass
+        end_everything(cookie)
+        os._exit(70)
+
+    threading.Thread(target=wait, name="lease", daemon=True).start()
+
+
+class Step:
+    """What the host's hooks and the report tool share during one step."""
+
+    def __init__(self, job: dict[str, Any], channel: Channel) -> None:
+        self.job = job
+        self.channel = channel
+        self.reported = False
+        self.error: dict[str, Any] | None = None
+        self.session = ""
+
+    def report(self, args: dict[str, Any], **_: Any) -> str:
+        """The tool `matrix_report`: the first readable report counts, any other changes nothing."""
+        if self.reported:
+            return json.dumps({"error": "a report for this step was handed in already; this one changes nothing"})
+        try:
+            report = parse_report(args)
+        except ReportRejected as rejected:
+            return json.dumps({"error": str(rejected)})
+        self.reported = True
+        self.channel.send("report", report=dump(report))
+        return json.dumps({"accepted": True, "next": "finish your answer; nothing more is needed"})
+
+    def on_subagent_start(self, **kw: Any) -> None:
+        self.session = str(kw.get("child_session_id") or "")
+        self.channel.send("child", session=self.session)
+
+    def on_api_error(self, **kw: Any) -> None:
+        self.error = {
+            "status": kw.get("status_code"),
+            "words": _words(kw.get("error")) or str(kw.get("reason") or ""),
+        }
+
+    def on_api_success(self, **_: Any) -> None:
+        self.error = None
+
+    def before_tool(self, **kw: Any) -> dict[str, str] | None:
+        """Tell the engine what the child is about to do; refuse what nobody was asked about."""
+        name, args = str(kw.get("tool_name") or ""), kw.get("args") or {}
+        refusal = self._refusal(name, args if isinstance(args, dict) else {})
+        preview = str(args.get("command") or args.get("path") or "")[:200] if isinstance(args, dict) else ""
+        self.channel.send("tool", name=name, preview=preview, refused=refusal)
+        return {"action": "block", "message": refusal} if refusal else None
+
+    def _refusal(self, name: str, args: dict[str, Any]) -> str:
+        from tools.approval import detect_dangerous_command, detect_hardline_command  # noqa: PLC0415 - the host's
+
+        command = args.get("command")
+        if name == "terminal" and isinstance(command, str):
+            for found in (detect_hardline_command(command), detect_dangerous_command(command)):
+                if found[0]:
+                    return (
+                        f"Not run: the host rates this command as dangerous ({found[-1]}), and nobody is there to ask. "
+                        "Find another way, or report BLOCKED with the question."
+                    )
+        if name in _WRITE_TOOLS and not self.job["writes"] and self._in_original(args):
+            return f"Not written: the {self.job['role']} step only reads. Work in {self.job['directory']}; report what you found."
+        return ""
+
+    def _in_original(self, args: dict[str, Any]) -> bool:
+        path = Path(self.job["directory"], str(args.get("path") or ""))
+        return path.resolve().is_relative_to(Path(self.job["workspace"]).resolve())
+
+
+def _words(error: object) -> str:
+    if isinstance(error, dict):
+        return str(error.get("message") or error)[:500]
+    return str(error or "")[:500]
+
+
+def main(job_file: str, channel_fd: int, lease_fd: int) -> int:
+    """Run the step that the job file describes; the engine reads the result from the channel."""
+    job: dict[str, Any] = json.loads(Path(job_file).read_text(encoding="utf-8"))
+    for fd in (channel_fd, lease_fd):
+        os.set_inheritable(fd, False)
+    watch_lease(lease_fd, job["cookie"])
+    channel = Channel(channel_fd, threading.Lock())
+    step = Step(job, channel)
+    parent = _parent(step)
+    _ask(parent, step, job["task"], job["context"])
+    if not step.reported and step.error is None:
+        _ask(parent, step, job["task"], _again(job))
+    channel.send("end")
+    return 0
+
+
+def _again(job: dict[str, Any]) -> str:
+    return (
+        f"{job['context']}\n\n## Asked again\n\nAn earlier attempt at this step ended without a call to matrix_report, so it "
+        "counts for nothing. Look at the workspace as it is now, finish what is left, and hand your report in with matrix_report."
+    )
+
+
+def _ask(parent: Any, step: Step, task: str, context: str) -> None:
+    from tools.delegate_tool import delegate_task  # noqa: PLC0415 - the host's
+
+    step.error = None
+    answer = delegate_task(goal=task, context=context, parent_agent=parent)
+    step.channel.send("call", answer=answer, error=step.error)
+
+
+def _parent(step: Step) -> Any:
+    """A parent agent of the host, made from the person's own configuration."""
+    from hermes_cli.config import load_config  # noqa: PLC0415 - the host's, imported once the environment is set
+    from hermes_cli.plugins import PluginContext, PluginManifest, discover_plugins, get_plugin_manager  # noqa: PLC0415
+    from hermes_cli.runtime_provider import resolve_runtime_provider  # noqa: PLC0415
+    from run_agent import AIAgent  # noqa: PLC0415
+    from toolsets import create_custom_toolset  # noqa: PLC0415
+
+    discover_plugins()
+    context = PluginContext(PluginManifest(name=TOOLSET, key=TOOLSET), get_plugin_manager())
+    context.register_tool("matrix_report", TOOLSET, REPORT_SCHEMA, step.report)
+    for hook, callback in (
+        ("subagent_start", step.on_subagent_start),
+        ("api_request_error", step.on_api_error),
+        ("post_api_request", step.on_api_success),
+        ("pre_tool_call", step.before_tool),
+    ):
+        context.register_hook(hook, callback)
+    create_custom_toolset(TOOLSET, "the report of one workflow step", ["matrix_report"], [])
+    config = load_config()
+    model = config["model"]
+    name = model.get("default", "") if isinstance(model, dict) else str(model)
+    runtime = resolve_runtime_provider(requested=None, target_model=name)
+    parent = AIAgent(
+        api_key=runtime.get("api_key"),
+        base_url=runtime.get("base_url"),
+        provider=runtime.get("provider"),
+        api_mode=runtime.get("api_mode"),
+        model=name,
+        enabled_toolsets=["terminal", "file", TOOLSET],
+        quiet_mode=True,
+        platform="cli",
+        session_db=None,
+        credential_pool=runtime.get("credential_pool"),
+    )
+    parent._print_fn = _quiet
+    parent._safe_print = _quiet
+    return parent
+
+
+def _quiet(*_: object, **__: object) -> None:
+    """The parent has no terminal to talk to."""
