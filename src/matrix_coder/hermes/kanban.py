@@ -16,21 +16,9 @@ from typing import Protocol
 
 from ..core.models import RunView
 from .kanban_board import BoardError, HostBoard
-from .kanban_cards import (
-    RUN_CARD,
-    Attachment,
-    Card,
-    CardEnd,
-    CardState,
-    Scalar,
-    fit_metadata,
-    one_line,
-    run_card,
-    specialist_card,
-    specialist_title,
-    step_card,
-)
+from .kanban_cards import run_card, specialist_card, specialist_title, step_card
 from .kanban_plan import ARCHIVED, Move, Seen, Verb, fresh, moves
+from .kanban_text import RUN_CARD, Attachment, Card, CardEnd, CardState, Scalar, fit_metadata, one_line
 
 ROUNDS = 4
 """Passes over the board in one sync: one that writes, one that reads back, two for what was lost."""
@@ -73,9 +61,7 @@ class SyncReport:
 class KanbanMirror:
     """Shows runs on one board of the host: the named one, or the one current when the run started."""
 
-    def __init__(
-        self, card_book: CardBook, board: str | None = None, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, card_book: CardBook, board: str | None = None, clock: Callable[[], float] = time.time) -> None:
         self._book = card_book
         self._board = board or ""
         self._clock = clock
@@ -101,9 +87,7 @@ class KanbanMirror:
         try:
             board = HostBoard(self._board)
             for left in board.open_singles(session_id, now - FORGOTTEN_AFTER_S):
-                board.complete(
-                    left, "interrupted: its turn never came to an end", {"end": CardEnd.INTERRUPTED}
-                )
+                board.complete(left, "interrupted: its turn never came to an end", {"end": CardEnd.INTERRUPTED})
             with board.guarded():
                 card_id = _open_single(board, card)
         except BoardError:
@@ -262,9 +246,7 @@ class _Sync:
         """A person archived this card, or the whole run's card: no new one comes in its place."""
         records = [self._records[card.step], self._records[RUN_CARD]]
         run = seen.get(RUN_CARD)
-        return (run is not None and run.archived) or any(
-            r is not None and r.state == ARCHIVED for r in records
-        )
+        return (run is not None and run.archived) or any(r is not None and r.state == ARCHIVED for r in records)
 
     def _create(self, board: HostBoard, card: Card, *, again: bool) -> Seen:
         """The new card, or the one that an earlier try created before it could record it."""

@@ -1,18 +1,6 @@
-"""What the host's Kanban cards say about a run. Pure text: no clock, no board, no store.
-
-The lengths are those at which Hermes' dashboard and Switch UI cut: a title shows about 52 characters,
-a card about 90 of its body, a comment about 65 a line. `claimed` is what a model said and `verified`
-what the engine's own check said; a card never shows one as the other.
-"""
+"""What the host's Kanban cards say about a run. Pure: no clock, no board, no store."""
 
 from __future__ import annotations
-
-import hashlib
-import json
-import re
-import textwrap
-from dataclasses import dataclass, field
-from enum import StrEnum
 
 from ..core.models import (
     Evidence,
@@ -24,110 +12,24 @@ from ..core.models import (
     StepVerdict,
     StepView,
 )
-
-ASSIGNEE = "matrix-coder"
-"""The lane of our cards. No profile has this name, so the host's dispatcher leaves the lane alone."""
-
-AUTHOR = "matrix-coder"
-CLAIM_PREFIX = "matrix_coder:"
-RUN_CARD = 0
-"""The step number under which a run's own card is kept; steps count from 1."""
-
-GOAL_IN_TITLE = 44
-LEAD = 90
-LINE = 65
-OUTPUT_LINES = 40
-METADATA_CHARS = 299
-
-Scalar = str | int | float | bool
-
-
-class CardState(StrEnum):
-    """Where a card of ours stands on the board: the host's own words for it."""
-
-    RUNNING = "running"
-    DONE = "done"
-    BLOCKED = "blocked"
-
-
-class CardEnd(StrEnum):
-    """How a single specialist's turn ended."""
-
-    DONE = "done"
-    INTERRUPTED = "interrupted"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attachment:
-    """A check's whole output, as a file to hang on a card."""
-
-    filename: str
-    path: str
-    shown_chars: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """One card as the board should show it. `line` is its result, its summary or why it is blocked."""
-
-    key: str
-    step: int
-    title: str
-    body: str
-    state: CardState
-    claimer: str
-    line: str = ""
-    metadata: dict[str, Scalar] = field(default_factory=dict)
-    comments: tuple[str, ...] = ()
-    attachments: tuple[Attachment, ...] = ()
-    tenant: str = ""
-    priority: int = 0
-    session_id: str = ""
-    workspace: str = ""
-
-    def digest(self) -> str:
-        """A short fingerprint of everything that the card shows."""
-        shown = (self.title, self.body, self.state, self.claimer, self.line, self.metadata, self.comments)
-        return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def run_tag(run_id: str) -> str:
-    """`r8` for run 8: what stands at the start of each of its cards."""
-    return f"r{run_id}" if run_id.isdigit() else one_line(run_id, 8)
-
-
-def card_key(run_id: str, step: int) -> str:
-    """The idempotency key of one card of a run."""
-    return f"matrix:{run_id}:{step}"
-
-
-def one_line(text: str, limit: int) -> str:
-    """The text without control characters and line breaks, cut at `limit` characters with an ellipsis."""
-    flat = " ".join(_printable(text).split())
-    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
-
-
-def fenced(text: str, *, lines: int = OUTPUT_LINES) -> str:
-    """The last lines of a text, folded to what a comment shows, in a fence that the text can't close."""
-    folded: list[str] = []
-    for raw in _printable(text).strip("\n").split("\n"):
-        folded += textwrap.wrap(raw, LINE, drop_whitespace=False, replace_whitespace=False) or [""]
-    kept = folded[-lines:]
-    if len(folded) > lines:
-        kept.insert(0, f"… {len(folded) - lines} more lines above")
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    return "\n".join((fence, *kept, fence))
-
-
-def _printable(text: str) -> str:
-    """Without terminal colours and control characters; tabs become spaces."""
-    plain = re.sub(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", "", text)
-    plain = plain.replace("\r\n", "\n").replace("\r", "\n").expandtabs(4)
-    return "".join(
-        c if c == "\n" or (c.isprintable() and not 0xD800 <= ord(c) <= 0xDFFF) else " " for c in plain
-    )
-
+from .kanban_text import (
+    CLAIM_PREFIX,
+    GOAL_IN_TITLE,
+    LEAD,
+    LINE,
+    RUN_CARD,
+    Attachment,
+    Card,
+    CardEnd,
+    CardState,
+    Scalar,
+    body_text,
+    card_key,
+    fenced,
+    fit_metadata,
+    one_line,
+    run_tag,
+)
 
 # One step ---------------------------------------------------------------------------------------------
 
@@ -139,7 +41,7 @@ def step_card(run: RunView, step: StepView) -> Card:
         key=card_key(run.run_id, step.number),
         step=step.number,
         title=step_title(run, step),
-        body=_body(
+        body=body_text(
             lead,
             goal=run.goal,
             session=run.session_id,
@@ -278,15 +180,6 @@ def _check_facts(evidence: tuple[Evidence, ...]) -> dict[str, Scalar]:
     return {"check": one_line(shown.command, 60), "exit_code": exit_code, "tests": shown.counts()}
 
 
-def fit_metadata(facts: dict[str, Scalar]) -> dict[str, Scalar]:
-    """The facts that fit under what Hermes' page shows opened, first ones first."""
-    kept: dict[str, Scalar] = {}
-    for key, value in facts.items():
-        if len(json.dumps(kept | {key: value}, ensure_ascii=False)) <= METADATA_CHARS:
-            kept[key] = value
-    return kept
-
-
 def step_comments(step: StepView) -> tuple[str, ...]:
     """A comment for the claim and one for each check; none before the step ended."""
     if step.status is StepStatus.RUNNING:
@@ -343,7 +236,7 @@ def run_card(run: RunView) -> Card:
         key=card_key(run.run_id, RUN_CARD),
         step=RUN_CARD,
         title=run_title(run),
-        body=_body(lead, goal=run.goal, session=run.session_id, rows=_run_rows(run)),
+        body=body_text(lead, goal=run.goal, session=run.session_id, rows=_run_rows(run)),
         state=_run_state(run),
         claimer=f"{CLAIM_PREFIX}{run.run_id}",
         line=lead,
@@ -442,13 +335,6 @@ def _took(step: StepView) -> str:
     return f" · {seconds:.0f} s" if seconds > 0 else ""
 
 
-def _body(lead: str, *, goal: str, session: str, rows: tuple[str, ...] = ()) -> str:
-    lines = [one_line(lead, LEAD), f"- Goal: {one_line(goal, 300)}"]
-    if session:
-        lines.append(f"- Chat: {one_line(session, 80)}")
-    return "\n".join((*lines, *(f"- {row}" for row in rows)))
-
-
 # A single specialist ----------------------------------------------------------------------------------
 
 
@@ -458,7 +344,7 @@ def specialist_card(route: str, goal: str, session_id: str, turn: str) -> Card:
         key=f"matrix:single:{session_id}:{turn}",
         step=RUN_CARD,
         title=specialist_title(route, goal),
-        body=_body(f"{route} at work", goal=goal, session=session_id),
+        body=body_text(f"{route} at work", goal=goal, session=session_id),
         state=CardState.RUNNING,
         claimer=f"{CLAIM_PREFIX}single",
         tenant="matrix",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from .kanban_cards import ASSIGNEE, CLAIM_PREFIX, Card, CardState
+from .kanban_text import ASSIGNEE, CLAIM_PREFIX, Card, CardState
 
 ARCHIVED = "archived"
 
@@ -66,7 +66,8 @@ class Seen:
     @property
     def taken(self) -> bool:
         """A worker that is not ours runs this card."""
-        return self.status == CardState.RUNNING and not self.claim.startswith(CLAIM_PREFIX)
+        ours = not self.claim or self.claim.startswith(CLAIM_PREFIX)
+        return self.status == CardState.RUNNING and not ours
 
 
 def fresh(card: Card, card_id: str) -> Seen:
@@ -94,9 +95,7 @@ def moves(card: Card, seen: Seen, parent: str = "", *, was: str = "") -> list[Mo
     if parent and not linked:
         plan.append(Move(verb=Verb.LINK))
     plan += [Move(verb=Verb.COMMENT, text=c) for c in _comments(card, seen, was) if c not in seen.comments]
-    return plan + [
-        Move(verb=Verb.ATTACH, text=a.filename) for a in card.attachments if a.filename not in seen.files
-    ]
+    return plan + [Move(verb=Verb.ATTACH, text=a.filename) for a in card.attachments if a.filename not in seen.files]
 
 
 def _status_moves(card: Card, seen: Seen) -> list[Move]:

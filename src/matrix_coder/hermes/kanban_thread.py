@@ -97,9 +97,7 @@ class MirrorThread:
     def _plan_next(self, run_id: str, report: SyncReport, *, live: bool) -> None:
         with self._changed:
             if report.problems:
-                wait = self._waits[run_id] = min(
-                    self._waits.get(run_id, self._first_wait / 2) * 2, self._longest_wait
-                )
+                wait = self._waits[run_id] = min(self._waits.get(run_id, self._first_wait / 2) * 2, self._longest_wait)
             else:
                 self._waits.pop(run_id, None)
                 wait = self._refresh
