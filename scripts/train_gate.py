@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Fit the weights of the gate and print cross-validated figures.
+
+    python scripts/train_gate.py [--write] [--negatives FILE ...] [--positives FILE ...] CORPUS.jsonl ...
+
+CORPUS lines carry text, coding, role (a list) as tests/corpus/*.jsonl do. NEGATIVES and POSITIVES are plain
+text files, one message a line, that are only read, never shipped. Pure Python, deterministic.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "src"))
+
+from matrix_coder.core import intent_gate as gate  # noqa: E402
+from matrix_coder.core.gate_features import read  # noqa: E402
+from matrix_coder.core.gate_score import ROLES, scale_of, whole_features, word_features  # noqa: E402
+from matrix_coder.core.gate_view import bounded, view  # noqa: E402
+from matrix_coder.core.lexicon import lexicon  # noqa: E402
+
+WEIGHTS = ROOT / "src/matrix_coder/gate_weights.tsv"
+
+
+def features(text: str) -> list[tuple[str, float]]:
+    reading = read(view(bounded(text.strip())), lexicon())
+    scale = scale_of(reading)
+    out = [(f, scale) for f in sorted(word_features(reading))]
+    return out + [(f, 1.0) for f in whole_features(reading)]
+
+
+class Table:
+    """Feature names to numbers, with the ones too rare to keep left out."""
+
+    def __init__(self, rows, least):
+        count = Counter(f for row in rows for f, _ in row)
+        self.names = ["(bias)"] + sorted(f for f, n in count.items() if n >= (1 if f.startswith("#") else least))
+        self.index = {f: i for i, f in enumerate(self.names)}
+
+    def pack(self, row):
+        return [(0, 1.0)] + [(self.index[f], v) for f, v in row if f in self.index]
+
+
+def fit_coding(rows, gold, weight, *, epochs=12, l2=2e-4, rate=0.15, seed=7, prior=None):
+    """Weighted logistic regression by AdaGrad with a shuffled, seeded order."""
+    size = max((i for r in rows for i, _ in r), default=0) + 1
+    w, g = [0.0] * size, [1e-2] * size
+    order = list(range(len(rows)))
+    rnd = random.Random(seed)
+    for _ in range(epochs):
+        rnd.shuffle(order)
+        for k in order:
+            row = rows[k]
+            z = sum([w[i] * v for i, v in row])
+            p = 1 / (1 + math.exp(-max(-30.0, min(30.0, z))))
+            err = (p - gold[k]) * weight[k]
+            if -1e-3 < err < 1e-3:
+                continue
+            for i, v in row:
+                d = err * v + l2 * w[i]
+                g[i] += d * d
+                w[i] -= rate * d / math.sqrt(g[i])
+    return w
+
+
+def fit_roles(rows, gold, *, epochs=25, l2=1e-3, rate=0.15, seed=7):
+    """Multinomial regression; a message with several good roles pulls towards the one it already prefers."""
+    size = max((i for r in rows for i, _ in r), default=0) + 1
+    n = len(ROLES)
+    w = [[0.0] * n for _ in range(size)]
+    g = [[1e-2] * n for _ in range(size)]
+    order = list(range(len(rows)))
+    rnd = random.Random(seed)
+    for _ in range(epochs):
+        rnd.shuffle(order)
+        for k in order:
+            z = [0.0] * n
+            for i, v in rows[k]:
+                wi = w[i]
+                for c in range(n):
+                    z[c] += wi[c] * v
+            top = max(z)
+            e = [math.exp(x - top) for x in z]
+            s = sum(e)
+            p = [x / s for x in e]
+            mass = sum(p[c] for c in gold[k])
+            for c in range(n):
+                target = p[c] / mass * 0.5 + 0.5 / len(gold[k]) if c in gold[k] else 0.0
+                err = p[c] - target
+                if -1e-3 < err < 1e-3:
+                    continue
+                for i, v in rows[k]:
+                    d = err * v + l2 * w[i][c]
+                    g[i][c] += d * d
+                    w[i][c] -= rate * d / math.sqrt(g[i][c])
+    return w
+
+
+def train(data, extra, args):
+    """Weight tables for labelled messages and extra (row, gold) pairs."""
+    rows = [x["_row"] for x in data] + [r for r, _ in extra]
+    table = Table(rows, args.least)
+    gold = [float(x["coding"]) for x in data] + [y for _, y in extra]
+    weight = [args.weight] * len(data) + [1.0 if y else args.negative for _, y in extra]
+    w = fit_coding([table.pack(r) for r in rows], gold, weight, epochs=args.epochs, l2=args.l2)
+    coding = dict(zip(table.names, w, strict=False))
+    able = [x for x in data if x["coding"] and x["role"]]
+    rtable = Table([x["_row"] for x in able], args.least)
+    rw = fit_roles(
+        [rtable.pack(x["_row"]) for x in able], [[ROLES.index(r) for r in x["role"]] for x in able], l2=args.role_l2
+    )
+    roles = dict(zip(rtable.names, rw, strict=False))
+    return coding, roles
+
+
+def write(coding, roles, path, least=0.02):
+    lines = ["# feature, vote for coding, votes for roles. Written by scripts/train_gate.py"]
+    for f in sorted(set(coding) | set(roles), key=lambda f: (f != "(bias)", f)):
+        c = coding.get(f, 0.0)
+        vote = f"{c:.3f}" if abs(c) >= least else ""
+        rest = " ".join(f"{r}={v:.2f}" for r, v in zip(ROLES, roles.get(f, ()), strict=False) if abs(v) >= 0.03)
+        if vote or rest:
+            lines.append(f"{f}\t{vote}\t{rest}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return len(lines)
+
+
+def install(coding, roles):
+    """Put tables in place of the file's for this process."""
+    from matrix_coder.core import gate_score
+
+    packed = {f: tuple((i, v) for i, v in enumerate(vs) if abs(v) >= 0.03) for f, vs in roles.items()}
+    c = {f: v for f, v in coding.items() if abs(v) >= 0.02}
+    bias = c.pop("(bias)", 0.0)
+    start = dict(packed.pop("(bias)", ()))
+    table = gate_score.Weights(c, packed, bias, tuple(start.get(i, 0.0) for i in range(len(ROLES))))
+    gate.weights = lambda: table
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("corpus", nargs="+")
+    ap.add_argument("--negatives", nargs="*", default=[])
+    ap.add_argument("--positives", nargs="*", default=[])
+    ap.add_argument("--write", action="store_true")
+    ap.add_argument("--folds", type=int, default=5)
+    ap.add_argument("--errors", type=int, default=0)
+    ap.add_argument("--only", default="", help="print figures for files whose name holds this")
+    ap.add_argument("--least", type=int, default=2)
+    ap.add_argument("--epochs", type=int, default=8)
+    ap.add_argument("--l2", type=float, default=2e-4)
+    ap.add_argument("--role-l2", type=float, default=1e-3)
+    ap.add_argument("--weight", type=float, default=3.0)
+    ap.add_argument("--negative", type=float, default=1.0)
+    ap.add_argument("--shift", type=float, default=0.0)
+    args = ap.parse_args()
+    data = []
+    for path in args.corpus:
+        for line in Path(path).read_text(encoding="utf-8").splitlines():
+            if line.strip():
+                x = json.loads(line)
+                x["_file"] = Path(path).stem
+                data.append(x)
+    data = [x for x in data if x["source_kind"] != "explicit_trigger" or not x["coding"]]
+    for x in data:
+        x["_row"] = features(x["text"])
+    extra = []
+    for paths, gold in ((args.negatives, 0.0), (args.positives, 1.0)):
+        for path in paths:
+            for line in Path(path).read_text(encoding="utf-8").splitlines():
+                if line.strip():
+                    extra.append((features(line), gold, line))
+    if args.folds > 1:
+        crossval(data, extra, args)
+    if args.write:
+        coding, roles = train(data, [(r, y) for r, y, _ in extra], args)
+        coding["(bias)"] += args.shift
+        print("lines written:", write(coding, roles, WEIGHTS))
+
+
+def crossval(data, extra, args):
+    rnd = random.Random(3)
+    fold = [rnd.randrange(args.folds) for _ in data]
+    efold = [rnd.randrange(args.folds) for _ in extra]
+    results, acts = [], defaultdict(list)
+    for k in range(args.folds):
+        coding, roles = train(
+            [x for x, f in zip(data, fold, strict=True) if f != k],
+            [(r, y) for (r, y, _), f in zip(extra, efold, strict=True) if f != k],
+            args,
+        )
+        coding["(bias)"] += args.shift
+        install(coding, roles)
+        for x, f in zip(data, fold, strict=True):
+            if f == k:
+                results.append((x, gate.decide(x["text"])))
+        for (_, y, line), f in zip(extra, efold, strict=True):
+            if f == k:
+                acts[y].append((gate.decide(line).coding, line))
+    report(results, args)
+    for y, got in sorted(acts.items()):
+        print(f"plain file, gold {y}: {100 * sum(a for a, _ in got) / len(got):.2f} % of {len(got)} activate")
+        if y == 0.0 and args.errors:
+            print([line for a, line in got if a][:40])
+
+
+def report(results, args):
+    sys.path.insert(0, str(ROOT / "scripts"))
+    from gate_figures import table
+
+    shown = [(x, d) for x, d in results if args.only in x["_file"]]
+    print(table(shown))
+    n = 0
+    for x, d in shown:
+        wrong = d.coding != x["coding"]
+        if wrong and n < args.errors:
+            n += 1
+            print("MISS " if x["coding"] else "FALSE", x["source_kind"][:10], "|", repr(x["text"][:150]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Lens, domain and triviality of a message that asks for work on code."""
+
+from __future__ import annotations
+
+from .gate_features import Reading
+from .gate_score import lead_of
+from .names import Domain, Lens, Role
+
+_NAMED = {
+    "review": Role.REVIEW,
+    "audit": Role.REVIEW,
+    "verify": Role.VERIFY,
+    "confirm": Role.VERIFY,
+    "debug": Role.DEBUG,
+    "diagnose": Role.DEBUG,
+    "test": Role.TEST,
+    "simplify": Role.SIMPLIFY,
+    "refactor": Role.SIMPLIFY,
+    "explore": Role.EXPLORE,
+    "map": Role.EXPLORE,
+    "plan": Role.PLAN,
+}
+_MAPS = frozenset({"is", "are", "does", "do", "did"})
+_LENS_ORDER = (Lens.SECURITY, Lens.PERFORMANCE, Lens.DEPS, Lens.API, Lens.QUALITY)
+_DOMAINS = tuple(d.value for d in Domain)
+_MAX_TRIVIAL_WORDS = 10
+
+
+def named_role(reading: Reading) -> Role | None:
+    """The role that the message itself names as its first word, with something to do it to."""
+    if len(reading.lemmas) < 2:
+        return None
+    at = lead_of(reading)
+    if reading.classes[at + 1 : at + 2] in (["v"], [":"], [","]) or reading.surfaces[at] != reading.lemmas[at]:
+        return None
+    return _NAMED.get(reading.lemmas[at]) or _asked_role(reading, at)
+
+
+def _asked_role(reading: Reading, at: int) -> Role | None:
+    """`why ...` reports a fault; `where ...` and `how does ...` without one want a map."""
+    first, _, second = f"{reading.lemmas[at]} {reading.lemmas[at + 1]}".partition(" ")
+    if first == "why":
+        return Role.DEBUG
+    if first in ("where", "how") and second.split(" ")[0] in _MAPS and not reading.tags.get("symptom"):
+        return Role.EXPLORE
+    return Role.EXPLORE if first == "does" and not reading.tags.get("symptom") else None
+
+
+def infer_lens(reading: Reading) -> Lens:
+    """The lens of a review: dependencies when they are the object, else the first that a word names."""
+    tags = reading.tags
+    if tags.get("deps"):
+        return Lens.DEPS
+    for lens in _LENS_ORDER:
+        if tags.get(lens.value):
+            return lens
+    return Lens.CODE
+
+
+def domain_scores(reading: Reading) -> dict[str, float]:
+    """How much each stack is named, in the ask and, at half weight, in what was pasted."""
+    out: dict[str, float] = {}
+    for name in _DOMAINS:
+        score = reading.tags.get(name, 0) + 0.5 * reading.paste_tags.get(name, 0)
+        if score:
+            out[name] = score
+    return out
+
+
+def infer_domain(reading: Reading) -> Domain | None:
+    """The clearest stack named, or none when no stack stands out."""
+    scores = domain_scores(reading)
+    if not scores:
+        return None
+    best = max(scores, key=lambda name: scores[name])
+    rest = max((v for k, v in scores.items() if k != best), default=0.0)
+    return Domain(best) if scores[best] >= 1 and scores[best] > rest else None
+
+
+def implicit_intake_gate(role: Role, reading: Reading) -> bool:
+    """Whether a request is trivial: a short mechanical edit of nothing sensitive, for executor or simplify."""
+    return (
+        role in (Role.EXECUTOR, Role.SIMPLIFY)
+        and reading.tags.get("mechanical", 0) > 0
+        and reading.words <= _MAX_TRIVIAL_WORDS
+        and not reading.tags.get("sensitive")
+    )

@@ -1,0 +1,150 @@
+"""The words of the gate: read once from lexicon.toml, compiled into plain dictionaries."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+_DATA = Path(__file__).resolve().parent.parent / "lexicon.toml"
+_SLOTS = {
+    "{it}": "(?:it|this|that|these|them|this one|that one|the rest|everything)",
+    "{do}": "(?:do|handle|take|fix|take care of|deal with|answer|finish)",
+}
+_VOWELS = frozenset("aeiou")
+
+
+class Word(NamedTuple):
+    """One entry: the word as listed, its class letter, its tags."""
+
+    lemma: str
+    cls: str
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lexicon:
+    """Everything the gate knows about words.
+
+    `words` maps every form of a single word to its entry; `phrases` maps a phrase, words joined by one
+    space; `heads` maps a phrase's first word to the lengths its phrases have, longest first; `native`
+    finds the words of scripts that set no spaces.
+    """
+
+    words: dict[str, Word]
+    phrases: dict[str, Word]
+    heads: dict[str, tuple[int, ...]]
+    native: re.Pattern[str] | None
+    native_words: dict[str, Word]
+    matrix_nouns: frozenset[str]
+    bail: re.Pattern[str]
+    preambles: tuple[str, ...]
+    tip_invoke: frozenset[str]
+    tip_leave: frozenset[str]
+    talk_leads: frozenset[str]
+    talk_finite: frozenset[str]
+    start_words: frozenset[str]
+    tags: frozenset[str] = field(default_factory=frozenset)
+
+    def is_request_verb(self, word: str) -> bool:
+        """Whether a word, as it stands, is the base form of a verb people use to ask for work."""
+        entry = self.words.get(word)
+        return entry is not None and entry.cls in "ADR" and entry.lemma == word
+
+
+def split_words(text: str) -> list[str]:
+    """The entries of a list as the file writes them: commas or line ends between them."""
+    return [w for part in text.split("\n") for w in (x.strip() for x in part.split(",")) if w]
+
+
+def noun_forms(word: str) -> tuple[str, ...]:
+    """A noun and its plural."""
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        return (word, word + "es")
+    if word.endswith("y") and word[-2:-1] not in _VOWELS:
+        return (word, word[:-1] + "ies")
+    return (word, word + "s")
+
+
+def verb_forms(word: str) -> tuple[str, ...]:
+    """A verb and its regular forms, of a phrase the first word's."""
+    verb, _, rest = word.partition(" ")
+    rest = f" {rest}" if rest else ""
+    stem = verb
+    if verb.endswith("e"):
+        stem = verb[:-1]
+    elif len(verb) > 2 and verb[-1] not in "aeiouwxyhs" and verb[-2] in _VOWELS and verb[-3] not in _VOWELS:
+        short = len(verb) <= 4 or verb[-3:] in ("bug", "mit", "fer", "nup")
+        stem = verb + verb[-1] if short else verb
+    past = stem + "ed"
+    if verb.endswith("y") and verb[-2:-1] not in _VOWELS:
+        past = verb[:-1] + "ied"
+    third = noun_forms(verb)[1]
+    return (word, third + rest, past + rest, stem + "ing" + rest)
+
+
+_FORMS = {"noun": noun_forms, "verb": verb_forms}
+
+
+def _add_group(group: dict[str, object], words: dict[str, Word], phrases: dict[str, Word]) -> None:
+    cls, tags = str(group["class"]), group.get("tags", [])
+    assert isinstance(tags, list)
+    make = _FORMS.get(str(group.get("forms", "")))
+    for lemma in split_words(str(group["words"])):
+        entry = Word(lemma, cls, tuple(tags))
+        for form in make(lemma) if make else (lemma,):
+            target = phrases if " " in form else words
+            if form == lemma or form not in target:
+                target[form] = entry
+
+
+def _heads(phrases: dict[str, Word]) -> dict[str, tuple[int, ...]]:
+    lengths: dict[str, set[int]] = {}
+    for phrase in phrases:
+        parts = phrase.split(" ")
+        lengths.setdefault(parts[0], set()).add(len(parts))
+    return {head: tuple(sorted(found, reverse=True)) for head, found in lengths.items()}
+
+
+def _bail_pattern(phrases: list[str]) -> re.Pattern[str]:
+    parts = [
+        re.sub(r"\{\w+\}", lambda m: _SLOTS[m[0]], re.escape(p).replace(r"\{", "{").replace(r"\}", "}"))
+        for p in phrases
+    ]
+    body = "|".join(p.replace(r"\ ", r"\s{1,3}").replace(" ", r"\s{1,3}") for p in parts)
+    return re.compile(rf"(?<!\w)(?:{body})(?!\w)")
+
+
+@cache
+def lexicon() -> Lexicon:
+    """The lexicon, compiled at the first call."""
+    with _DATA.open("rb") as file:
+        data = tomllib.load(file)
+    words: dict[str, Word] = {}
+    phrases: dict[str, Word] = {}
+    native: dict[str, Word] = {}
+    for group in data["groups"].values():
+        if group.get("script"):
+            _add_group(group, native, native)
+        else:
+            _add_group(group, words, phrases)
+    pattern = "|".join(re.escape(w) for w in sorted(native, key=len, reverse=True))
+    talk = data["workflow_talk"]
+    return Lexicon(
+        words=words,
+        phrases=phrases,
+        heads=_heads(phrases),
+        native=re.compile(pattern) if pattern else None,
+        native_words=native,
+        matrix_nouns=frozenset(split_words(data["trigger"]["nouns"])),
+        bail=_bail_pattern(split_words(data["bail"]["phrases"])),
+        preambles=tuple(data["preambles"]["starts"]),
+        tip_invoke=frozenset(split_words(data["tip"]["invoke"])),
+        tip_leave=frozenset(split_words(data["tip"]["leave"])),
+        talk_leads=frozenset(split_words(talk["leads"])),
+        talk_finite=frozenset(split_words(talk["finite"])),
+        start_words=frozenset(split_words(talk["starts"])),
+    )
