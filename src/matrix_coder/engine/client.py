@@ -50,8 +50,22 @@ class Start:
     workspace: Path
     session_id: str = ""
     domain: str = ""
-    checks: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
     limits: Limits = Limits()
+
+    def check(self) -> tuple[Path, tuple[checks.Check, ...]]:
+        """The repository's root and the run's checks. Raises InputError for whatever can't be started."""
+        _require_workflow(self.workflow)
+        if not self.goal.strip():
+            raise InputError(
+                "a goal for the workflow",
+                "none",
+                f"say what should be true, such as `matrix {self.workflow}: make the tests pass`",
+            )
+        if self.domain:
+            load_persona(self.domain, "domain")
+        workspace = find_workspace(self.workspace)
+        return workspace, checks.resolve(self.commands, workspace)
 
 
 class Client:
@@ -63,28 +77,20 @@ class Client:
     def start(self, start: Start) -> RunView:
         """The run, queued, with a worker on its way. Raises InputError with one line that says what to do."""
         require_engine()
-        definition = load_workflow(_workflow(start.workflow))
-        if not start.goal.strip():
-            raise InputError(
-                "a goal for the workflow",
-                "none",
-                f"say what should be true, such as `matrix {start.workflow}: make the tests pass`",
-            )
-        domain = load_persona(start.domain, "domain").name if start.domain else ""
-        workspace = find_workspace(start.workspace)
+        workspace, found = start.check()
+        definition = load_workflow(start.workflow)
         if state_dir(self.store.home).resolve().is_relative_to(workspace):
             raise WorkspaceRefused(
                 "a workspace that does not hold the run store",
                 f"{workspace}, which holds {self.store.path}",
                 "point HERMES_HOME outside the repository",
             )
-        found = checks.resolve(start.checks, workspace)
         number = self.store.create_run(
             fields={
                 "workflow": definition.name,
                 "definition": definition.source,
                 "goal": start.goal,
-                "domain": domain,
+                "domain": start.domain,
                 "workspace": str(workspace),
                 "checks": json.dumps([asdict(c) for c in found]),
                 "limits": json.dumps(asdict(start.limits)),
@@ -147,16 +153,11 @@ def require_engine() -> None:
         raise EngineMissing("the durable engine (DBOS) for workflows", "it is not installed", f"run: {INSTALL_ENGINE}")
 
 
-def _workflow(name: str) -> str:
+def _require_workflow(name: str) -> None:
     if name not in {w.value for w in Workflow}:
         raise InputError(f"a workflow, one of {', '.join(Workflow)}", name or "nothing", "name one of them")
     if name != Workflow.RALPH:
-        raise InputError(
-            "a workflow that this version drives (ralph)",
-            name,
-            "start it as ralph, or wait for the next version",
-        )
-    return name
+        raise InputError("a workflow that this version drives (ralph)", name, "start it as ralph")
 
 
 def run_workflow(  # noqa: PLR0913 - the seed's own signature, and its options by keyword
@@ -179,7 +180,7 @@ def run_workflow(  # noqa: PLR0913 - the seed's own signature, and its options b
             goal=goal,
             session_id=session_id,
             workspace=workspace or Path.cwd(),
-            checks=check,
+            commands=check,
             domain=domain,
             limits=limits or Limits(),
         )

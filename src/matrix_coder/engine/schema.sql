@@ -86,5 +86,6 @@ create table if not exists cards (
     card_id text not null,
     shown   text not null default '',
     state   text not null default '',
+    board   text not null default '',
     primary key (run_id, step)
 );

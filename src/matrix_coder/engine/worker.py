@@ -137,10 +137,18 @@ def _refuse_foreign(db: sqlite3.Connection, path: Path, table: str) -> None:
 class Worker:
     """Finds queued runs, starts them, and goes when there has been nothing to do for a while."""
 
-    def __init__(self, home: Path, *, on_change: Callable[[int], None], idle_s: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *,
+        on_change: Callable[[int], None] = lambda _: None,
+        on_leave: Callable[[], None] = lambda: None,
+        idle_s: float = IDLE_SECONDS,
+    ) -> None:
         self.home = home
         self.lock = WorkerLock(home)
         self.on_change = on_change
+        self.on_leave = on_leave
         self.idle_s = idle_s
         self._known: set[int] = set()
         self._seen_event = 0
@@ -161,6 +169,7 @@ class Worker:
             self.lock.release()
             # A run that was queued after the last look and before the release would have found the lock taken.
             if not self._live(_store):
+                self.on_leave()
                 return
 
     def _launch(self) -> None:
@@ -224,4 +233,5 @@ class Worker:
             end_everything(cookie, pid=row["pid"], started=row["pid_started"])
         for number in self._live(store):
             end_everything(f"{state_dir(self.home)}:r{number}/0")
+        self.on_leave()
         os._exit(0)

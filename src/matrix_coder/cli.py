@@ -1,0 +1,262 @@
+"""The command line: `matrix-coder ...`, and the same as `hermes matrix ...`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ._version import __version__
+from .core.errors import InputError, MatrixError
+from .core.models import RunOutcome, RunStatus, RunView
+
+# Documented in docs/operating.md. 0 is a verified run and nothing else; 2 is input that can't be used.
+EXIT_CODES = {
+    RunOutcome.VERIFIED: 0,
+    RunOutcome.UNVERIFIED: 10,
+    RunOutcome.CAP_REACHED: 11,
+    RunOutcome.STALLED: 12,
+    RunOutcome.BLOCKED: 13,
+    RunOutcome.BUDGET: 14,
+    RunOutcome.TAMPERED: 15,
+    RunOutcome.CANCELLED: 16,
+    RunOutcome.FAILED: 17,
+}
+
+
+class _Group(click.Group):
+    """A group whose expected errors are one line on stderr and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except MatrixError as error:
+            click.echo(f"matrix-coder: {error}", err=True)
+            ctx.exit(error.exit_code)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="matrix-coder")
+def cli() -> None:
+    """Specialist routing and honest coding loops for Hermes Agent."""
+
+
+@cli.command()
+@click.argument("text", required=False)
+@click.option("--json", "as_json", is_flag=True, help="The decision as JSON.")
+@click.option("--explain", is_flag=True, help="Every signal that fired, and what it voted for.")
+@click.option("--jsonl", is_flag=True, help='Read {"text": ...} lines from stdin, answer one JSON object a line.')
+def route(text: str | None, as_json: bool, explain: bool, jsonl: bool) -> None:
+    """Show how a message would be routed."""
+    from .routing_cli import route_jsonl, route_text  # noqa: PLC0415 - other commands need no lexicon
+
+    if jsonl:
+        route_jsonl(sys.stdin, sys.stdout)
+        return
+    if text is None:
+        raise InputError("a message", "none", 'give one: matrix-coder route "fix the login bug"')
+    click.echo(route_text(text, as_json=as_json, explain=explain))
+
+
+@cli.command()
+@click.argument("workflow")
+@click.argument("goal")
+@click.option(
+    "--repo", type=click.Path(path_type=Path), default=None, help="The repository to work in (default: here)."
+)
+@click.option("--check", "checks", multiple=True, help='A command whose exit code decides, such as "pytest -q".')
+@click.option("--domain", default="", help="A stack whose rules the specialists should know.")
+@click.option("--cap", type=click.IntRange(1, 100), default=None, help="Iterations that may be started.")
+@click.option("--minutes", type=click.FloatRange(0.1), default=None, help="Time budget.")
+@click.option("--tokens", type=click.IntRange(1), default=None, help="Token budget.")
+@click.option("--follow/--detach", default=True, help="Show progress until the end, or return at once.")
+@click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
+@click.pass_context
+def run(  # noqa: PLR0913, PLR0917 - one option, one parameter
+    ctx: click.Context,
+    workflow: str,
+    goal: str,
+    repo: Path | None,
+    checks: tuple[str, ...],
+    domain: str,
+    cap: int | None,
+    minutes: float | None,
+    tokens: int | None,
+    follow: bool,
+    as_json: bool,
+) -> None:
+    """Start WORKFLOW (ralph) on GOAL, with your own Hermes configuration."""
+    from .engine.client import Client, Start, require_engine  # noqa: PLC0415 - `route` needs no engine
+    from .engine.paths import hermes_home  # noqa: PLC0415
+    from .hermes.model import require_model  # noqa: PLC0415
+    from .hermes.settings import load_settings  # noqa: PLC0415
+
+    require_engine()
+    options = {"cap": cap, "budget": minutes * 60 if minutes else None, "tokens": tokens}
+    limits = load_settings(hermes_home()).run_limits(options)
+    start = Start(
+        workflow=workflow, goal=goal, workspace=repo or Path.cwd(), domain=domain, commands=checks, limits=limits
+    )
+    start.check()
+    model = require_model()
+    started = Client().start(start)
+    if not as_json:
+        click.echo(f"{started.run_id} {workflow} in {started.workspace}")
+        click.echo(f"checks: {', '.join(started.checks) or 'none found: nothing can be verified'}")
+        click.echo(f"model: {model}; limits: {limits.words()}")
+    if not follow:
+        click.echo(
+            json.dumps({"run_id": started.run_id}) if as_json else f"watch it: matrix-coder watch {started.run_id}"
+        )
+        return
+    _follow(ctx, started.run_id, as_json)
+
+
+@cli.command()
+@click.argument("run_id")
+@click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
+@click.pass_context
+def watch(ctx: click.Context, run_id: str, as_json: bool) -> None:
+    """Follow a run until it ends; the exit code tells its outcome."""
+    _follow(ctx, run_id, as_json)
+
+
+def _follow(ctx: click.Context, run_id: str, as_json: bool) -> None:
+    from .core.render import report_json  # noqa: PLC0415
+    from .engine.client import Client  # noqa: PLC0415
+    from .hermes.follow import progress_line  # noqa: PLC0415
+
+    def tell(kind: str, data: dict[str, Any]) -> None:
+        line = progress_line(run_id, kind, data)
+        if line and not as_json:
+            click.echo(line)
+
+    client = Client()
+    try:
+        ended = client.wait(run_id, on_event=tell)
+    except KeyboardInterrupt:
+        click.echo(f"\n{run_id} goes on: matrix-coder watch {run_id} | matrix-coder cancel {run_id}", err=True)
+        ctx.exit(130)
+    result = client.result(run_id)
+    if as_json:
+        click.echo(json.dumps(report_json(result), ensure_ascii=False, indent=1))
+    elif result.report_path:
+        click.echo("\n" + Path(result.report_path).read_text(encoding="utf-8"))
+    ctx.exit(EXIT_CODES[_outcome(ended)])
+
+
+def _outcome(run: RunView) -> RunOutcome:
+    return run.outcome or RunOutcome.FAILED
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
+def runs(as_json: bool, limit: int) -> None:
+    """The newest runs."""
+    from .engine.client import Client  # noqa: PLC0415
+    from .hermes.commands import run_line  # noqa: PLC0415
+
+    found = Client().runs(limit=limit)
+    if as_json:
+        click.echo(json.dumps([_brief(r) for r in found], ensure_ascii=False))
+        return
+    click.echo("\n".join(run_line(r) for r in found) or 'No runs yet. Start one: matrix-coder run ralph "goal"')
+
+
+def _brief(run: RunView) -> dict[str, Any]:
+    return {
+        "run_id": run.run_id,
+        "workflow": run.workflow,
+        "goal": run.goal,
+        "workspace": run.workspace,
+        "status": run.status,
+        "outcome": run.outcome,
+        "iteration": run.iteration,
+        "cap": run.cap,
+    }
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def status(as_json: bool) -> None:
+    """The runs that are live now."""
+    from .engine.client import Client  # noqa: PLC0415
+    from .hermes.commands import run_line  # noqa: PLC0415
+
+    live = [r for r in Client().runs(limit=1000) if r.status is not RunStatus.ENDED]
+    if as_json:
+        click.echo(json.dumps([_brief(r) for r in live], ensure_ascii=False))
+        return
+    click.echo("\n".join(run_line(r) for r in live) or "No run is live.")
+
+
+@cli.command()
+@click.argument("run_id")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def show(run_id: str, as_json: bool) -> None:
+    """One run: its steps while it is live, its report when it has ended."""
+    from .core.render import report_json  # noqa: PLC0415
+    from .engine.client import Client  # noqa: PLC0415
+    from .hermes.commands import show_text  # noqa: PLC0415
+
+    client = Client()
+    found = client.show(run_id)
+    if as_json:
+        ended = found.status is RunStatus.ENDED
+        data = report_json(client.result(run_id)) if ended else _brief(found)
+        click.echo(json.dumps(data, ensure_ascii=False, indent=1))
+        return
+    report = Path(client.result(run_id).report_path or "/nonexistent") if found.outcome else None
+    click.echo(report.read_text(encoding="utf-8") if report and report.is_file() else show_text(found))
+
+
+@cli.command()
+@click.argument("run_id")
+def cancel(run_id: str) -> None:
+    """Stop a run and every process it started."""
+    from .engine.client import Client  # noqa: PLC0415
+
+    client = Client()
+    before = client.cancel(run_id, "asked for at the terminal")
+    if before.status is RunStatus.ENDED:
+        click.echo(f"{before.run_id} had ended already: {before.outcome}")
+        return
+    after = client.wait(run_id, timeout_s=15)
+    click.echo(f"{after.run_id}: {after.outcome or 'being stopped'}")
+
+
+@cli.command()
+@click.argument("text")
+def why(text: str) -> None:
+    """Why a message is routed as it is: the decision with every signal."""
+    from .routing_cli import route_text  # noqa: PLC0415
+
+    click.echo(route_text(text, as_json=False, explain=True))
+
+
+@cli.command(name="help", hidden=True)
+@click.pass_context
+def help_(ctx: click.Context) -> None:
+    """The list of commands."""
+    click.echo(cli.get_help(ctx.parent or ctx))
+
+
+def main() -> None:
+    """The console script."""
+    cli.main(prog_name="matrix-coder")
+
+
+def run_in_host(arguments: list[str]) -> int:
+    """Run one command line for `hermes matrix ...`; the exit code."""
+    try:
+        code = cli.main(arguments, prog_name="hermes matrix", standalone_mode=False)
+    except click.exceptions.Exit as left:
+        return left.exit_code
+    except click.ClickException as wrong:
+        wrong.show()
+        return wrong.exit_code
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,96 @@
+"""The person's settings, from the host's own configuration file.
+
+plugins:
+  entries:
+    matrix_coder:
+      settings:
+        limits: {cap: 5, minutes: 120, tokens: 2000000, step_minutes: 30, check_minutes: 10}
+        kanban: {mirror: explicit, board: ""}
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..core.errors import InputError
+from ..engine.client import Limits
+
+
+class Mirror(StrEnum):
+    """Which work gets Kanban cards."""
+
+    ALL = "all"
+    EXPLICIT = "explicit"
+    WORKFLOWS = "workflows"
+    OFF = "off"
+
+
+class LimitSettings(BaseModel):
+    """What a run may use unless its start says otherwise."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cap: int = Field(5, ge=1, le=100)
+    minutes: float = Field(120, gt=0)
+    tokens: int = Field(2_000_000, gt=0)
+    step_minutes: float = Field(30, gt=0)
+    check_minutes: float = Field(10, gt=0)
+
+
+class KanbanSettings(BaseModel):
+    """Which cards are kept, and on which board (empty: the current one)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mirror: Mirror = Mirror.EXPLICIT
+    board: str = ""
+
+
+class Settings(BaseModel):
+    """All settings of the plugin."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    limits: LimitSettings = LimitSettings()  # type: ignore[call-arg]
+    kanban: KanbanSettings = KanbanSettings()
+
+    def run_limits(self, options: dict[str, Any]) -> Limits:
+        """The limits of one run: `cap`, `budget` (seconds) and `tokens` where its start gave them."""
+        own = self.limits
+        return Limits(
+            cap=int(options.get("cap") or own.cap),
+            budget_s=float(options.get("budget") or own.minutes * 60),
+            tokens=int(options.get("tokens") or own.tokens),
+            step_s=own.step_minutes * 60,
+            check_s=own.check_minutes * 60,
+        )
+
+
+def load_settings(home: Path) -> Settings:
+    """The settings under this HERMES_HOME; the defaults where it says nothing. Raises InputError."""
+    file = home / "config.yaml"
+    try:
+        raw = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (OSError, yaml.YAMLError) as error:
+        raise InputError(f"a readable {file}", str(error).splitlines()[0], "mend the file") from error
+    try:
+        return Settings.model_validate(_own_part(raw))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(p) for p in first["loc"])
+        raise InputError(
+            f"a valid plugins.entries.matrix_coder.settings.{where}",
+            f"{first.get('input')!r} ({first['msg']})",
+            f"mend {file}",
+        ) from error
+
+
+def _own_part(raw: object) -> object:
+    for key in ("plugins", "entries", "matrix_coder", "settings"):
+        raw = raw.get(key) if isinstance(raw, dict) else None
+    return raw or {}

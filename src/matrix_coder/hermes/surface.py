@@ -1,0 +1,50 @@
+"""Which surface of the host this process is, and what it knows about its session."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+
+from ..engine.paths import hermes_home
+
+_MOST_ANCESTORS = 20
+
+
+def is_one_shot(platform: str) -> bool:
+    """Whether the process ends with this turn's answer: `hermes -z` and `hermes chat -q`, not the interactive chat."""
+    if platform != "cli":
+        return False
+    from hermes_cli.plugins import get_plugin_manager  # noqa: PLC0415 - the host's
+
+    # The host sets the reference in its interactive chat alone.
+    return getattr(get_plugin_manager(), "_cli_ref", None) is None
+
+
+def working_directory() -> str:
+    """The directory that this session works in."""
+    return os.environ.get("TERMINAL_CWD") or str(Path.cwd())
+
+
+def command_session() -> str:
+    """The session that a slash command was typed in; empty where the host does not say."""
+    from hermes_cli.plugins import get_plugin_manager  # noqa: PLC0415 - the host's
+
+    agent = getattr(getattr(get_plugin_manager(), "_cli_ref", None), "agent", None)
+    return str(getattr(agent, "session_id", "") or "")
+
+
+def ancestors(session_id: str) -> list[str]:
+    """The sessions that this one goes on from, nearest first, as the host's own session table tells."""
+    database = hermes_home() / "state.db"
+    found: list[str] = []
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=0.5)) as db:
+        current = session_id
+        while len(found) < _MOST_ANCESTORS:
+            row = db.execute("select parent_session_id from sessions where id = ?", (current,)).fetchone()
+            if row is None or not row[0] or row[0] in found:
+                break
+            current = row[0]
+            found.append(current)
+    return found

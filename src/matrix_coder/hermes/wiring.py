@@ -1,0 +1,53 @@
+"""The commands and ports of this plugin, named to the host. Nothing heavy is imported before one of them is used."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from .boundary import boundary
+from .hooks import provide
+
+
+def register_all(ctx: Any) -> None:
+    """Name the workflow and command ports to the hooks, `/matrix` and `hermes matrix` to the host."""
+    provide("workflow", _runs)
+    provide("command", _commands)
+    ctx.register_command(
+        "matrix", _slash, description="Matrix Coder: runs, status, show, cancel, why", args_hint="help"
+    )
+    ctx.register_cli_command(
+        "matrix", "Matrix Coder: routing and runs", _arguments, _handle, description="The same as matrix-coder."
+    )
+
+
+def _runs() -> Any:
+    from .runs import ChatRuns  # noqa: PLC0415 - with the first turn
+
+    return ChatRuns()
+
+
+def _commands() -> Any:
+    from ..core.intake import last_decision  # noqa: PLC0415 - with the first turn
+    from .commands import Commands  # noqa: PLC0415
+
+    return Commands(last_decision=last_decision)
+
+
+@boundary(lambda *_, **__: None)
+def _slash(raw: str) -> str | None:
+    from .surface import command_session  # noqa: PLC0415 - with the first command
+
+    return str(_commands().run(raw, command_session()))
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="...", help="as for matrix-coder; try: help")
+
+
+def _handle(args: argparse.Namespace) -> None:
+    from ..cli import run_in_host  # noqa: PLC0415 - with the first command
+
+    # The host ignores what a handler returns; leaving is the only way to hand on the exit code.
+    sys.exit(run_in_host(list(args.words) or ["help"]))
