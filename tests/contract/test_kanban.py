@@ -29,6 +29,7 @@ from matrix_coder.core.models import (
     StepView,
 )
 from matrix_coder.hermes.kanban import CardRecord, KanbanMirror, SyncReport
+from matrix_coder.hermes.kanban_board import FilesInUse
 from matrix_coder.hermes.kanban_thread import MirrorThread
 
 CLEAN = SyncReport()
@@ -480,6 +481,25 @@ def test_150_quick_cards_when_another_process_writes_all_the_time_then_each_is_c
     ours = "select count(*) as n from task_comments where author = 'matrix-coder'"
     assert board.rows(ours) == [{"n": 50 * (1 + 2 + 3)}]
     assert board.rows("select count(*) as n from task_links") == [{"n": 100}]
+
+
+CLOSER = """
+import contextlib, os, sqlite3, sys
+with contextlib.closing(sqlite3.connect(os.environ["HERMES_HOME"] + "/kanban.db")) as db:
+    print(db.execute("select count(*) from tasks").fetchone()[0])
+"""
+
+
+def test_log_of_the_board_when_another_process_closes_last_then_a_held_file_keeps_it(board: Board) -> None:
+    """The host drops SQLite's locks with each write; ours holds, so that no other process deletes the log in use."""
+    log = board.home / "kanban.db-wal"
+    with FilesInUse() as files, board.kb.connect_closing() as conn:
+        files.hold(board.home / "kanban.db")
+        for number in range(5):
+            board.kb.create_task(conn, title=f"card {number}")
+            before = log.stat().st_ino
+            seen = subprocess.run([sys.executable, "-c", CLOSER], capture_output=True, text=True, check=True)
+            assert (int(seen.stdout), log.stat().st_ino) == (number + 1, before)
 
 
 # Others on the board ----------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 Two habits of the host make this more than a wrapper. A call waits up to 12 minutes for a locked
 database; here it waits two seconds. And each write drops the locks that SQLite holds for the whole
 process, so that another process, closing its own connection, may delete a write-ahead log that is
-still in use, with what was just written. Therefore no connection outlives a call, and while calls go
-on, a lock that only its own descriptor can drop (`F_OFD_SETLK`) tells others that the file is in use.
+still in use, with what was just written. Therefore no connection outlives a call, and a lock that
+only its own descriptor can drop (`F_OFD_SETLK`) tells others that the file is in use (`FilesInUse`).
 """
 
 from __future__ import annotations
@@ -58,15 +58,9 @@ class HostBoard:
                 conn = stack.enter_context(self._kb.connect_closing(board=self.slug))
             yield conn
 
-    @contextlib.contextmanager
-    def guarded(self) -> Iterator[None]:
-        """Meanwhile no other process takes itself for the file's last user and deletes its log."""
-        descriptor = _in_use(Path(self._kb.kanban_db_path(board=self.slug)))
-        try:
-            yield
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)
+    @property
+    def database(self) -> Path:
+        return Path(self._kb.kanban_db_path(board=self.slug))
 
     # Reading ------------------------------------------------------------------------------------------
 
@@ -279,12 +273,46 @@ def _short_waits() -> Iterator[None]:
                 os.environ[_BUSY_VARIABLE] = before
 
 
-def _in_use(database: Path) -> int | None:
-    """A descriptor that holds SQLite's shared lock on a database in write-ahead mode, where that is possible.
+class FilesInUse:
+    """Database files that no other process may take for unused, for as long as this holds them.
 
-    The lock is the one that each open connection holds anyway; it stops nobody from reading, writing
-    or checkpointing. Without write-ahead mode it would stop writers, so then there is none.
+    The lock is the one that each open connection has anyway; it stops nobody from reading, writing or
+    checkpointing. A file that is not in write-ahead mode is left alone: there it would stop writers.
     """
+
+    def __init__(self) -> None:
+        self._held: dict[Path, int] = {}
+
+    def hold(self, database: Path) -> None:
+        """Hold this file too, where the platform can; again after the file was replaced."""
+        held = self._held.get(database)
+        if held is not None:
+            if _same_file(held, database):
+                return
+            os.close(self._held.pop(database))
+        descriptor = _lock_shared(database)
+        if descriptor is not None:
+            self._held[database] = descriptor
+
+    def release(self) -> None:
+        while self._held:
+            os.close(self._held.popitem()[1])
+
+    def __enter__(self) -> FilesInUse:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def _same_file(descriptor: int, path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    return False
+
+
+def _lock_shared(database: Path) -> int | None:
+    """A descriptor with SQLite's shared lock on a database in write-ahead mode, else None."""
     if sys.platform != "linux":
         return None
     import fcntl  # noqa: PLC0415 - not on every platform

@@ -65,6 +65,7 @@ class MirrorThread:
     def _work(self) -> None:
         while (run_id := self._next()) is not None:
             self._show(run_id)
+        self._mirror.close()
 
     def _next(self) -> str | None:
         """The run that is due first, when it is; when stopping, each one once; None at the end."""
