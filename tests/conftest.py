@@ -35,6 +35,25 @@ def test_double():
 """
 
 
+LEAK_CHECKS = pytest.StashKey[int]()
+
+
+@pytest.fixture
+def count_leak_checks(pytestconfig: pytest.Config) -> Callable[[int], None]:
+    """Adds to the number of requests checked for leaks, which the summary of the test run shows."""
+
+    def count(requests: int) -> None:
+        pytestconfig.stash[LEAK_CHECKS] = pytestconfig.stash.get(LEAK_CHECKS, 0) + requests
+
+    return count
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Shows how many requests were checked for leaks."""
+    if LEAK_CHECKS in config.stash:
+        terminalreporter.write_line(f"requests checked for leaks: {config.stash[LEAK_CHECKS]}")
+
+
 @pytest.fixture(autouse=True)
 def _own_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No test sees a person's Hermes: what runs in this process gets an empty home."""

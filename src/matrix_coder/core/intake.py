@@ -152,7 +152,7 @@ class Intake:
         if self.ports.command is not None and _COMMAND_LINE.match(message):
             return COMMAND.format(fenced(self.ports.command.run(message.strip(), turn.session_id)))
         offer = self._offers.pop(turn.session_id)
-        taken = self._taken(message, offer, history) if answers_tip(message) else None
+        taken = self._taken(message, offer, history) if answers_tip(message) == "invoke" else None
         decision = taken or decide(message, session_id=turn.session_id, platform=_text(kwargs, "platform"))
         if decision.outcome is GateOutcome.SKIP:
             return ""

@@ -8,7 +8,8 @@ Reads a job from standard input, plays its turns in order, and prints one JSON l
 A turn may hold: `session`, the name of a conversation of this job (turns without one share a
 conversation); `resume`, the id of a stored session to continue from the database; `max_iterations`;
 `platform`; `interrupt_when`, a file whose appearance interrupts the turn; `review`, which runs the
-host's background review after the turn and waits for it; `save_history`, a file for the messages.
+host's background review after the turn and waits for it; `delegate`, a goal for a child of this agent
+after the turn; `save_history`, a file for the messages.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from hermes_cli.plugins import discover_plugins
 from hermes_cli.runtime_provider import resolve_runtime_provider
 from hermes_state import SessionDB
 from run_agent import AIAgent
+from tools.delegate_tool import delegate_task
 
 KEPT = ("final_response", "session_id", "completed", "interrupted", "failed", "api_calls", "turn_exit_reason")
 
@@ -55,6 +57,7 @@ class Conversation:
             session_db=self.db,
             session_id=session_id or None,
             quiet_mode=True,
+            thinking_callback=lambda *_: None,  # in place of a spinner that takes half a second to stop
         )
         agent._print_fn = agent._safe_print = lambda *a, **k: None
         return agent
@@ -75,6 +78,8 @@ class Conversation:
         self.history = result["messages"]
         if turn.get("review"):
             self._review()
+        if turn.get("delegate"):
+            delegate_task(goal=turn["delegate"], parent_agent=self.agent)
         if turn.get("save_history"):
             Path(turn["save_history"]).write_text(json.dumps(self.history, default=str), encoding="utf-8")
         return {**{key: result.get(key) for key in KEPT}, "session_id": self.agent.session_id}

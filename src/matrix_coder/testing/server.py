@@ -111,9 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path.rstrip("/") == "/v1/models":
-            self._json(
-                200, {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "test"}]}
-            )
+            self._json(200, {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "test"}]})
         else:
             self._json(404, {"error": {"message": "not found"}})
 

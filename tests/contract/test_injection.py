@@ -1,0 +1,36 @@
+"""What the plugin composes is what the model gets: whole, for every specialist, through the real host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from matrix_coder.core.names import Domain, Lens, Role
+from matrix_coder.testing import HermesHome, ScriptedModel
+
+from .leaks import BLOCK, blocks, persona, user_texts
+
+SESSION_LENGTH = 12
+
+
+def routes() -> list[str]:
+    """Every role, a review with every lens and without, on every domain and on none."""
+    heads = [role.value for role in Role] + [f"{Role.REVIEW}:{lens}" for lens in Lens]
+    return [head + at for head in heads for at in ("", *(f"@{domain}" for domain in Domain))]
+
+
+def test_request_when_a_specialist_is_called_then_it_holds_the_whole_composition(
+    scripted_model: Callable[..., ScriptedModel], hermes_home: Callable[..., HermesHome]
+) -> None:
+    """For every role, lens and domain, the request of the real host holds the composed text whole, once."""
+    model = scripted_model(default="understood")
+    known = routes()
+    said = [f"matrix {route}: look at item {n}" for n, route in enumerate(known)]
+    turns = [{"text": text, "session": str(n // SESSION_LENGTH)} for n, text in enumerate(said)]
+    hermes_home(model).converse(turns)
+    assert len(model.bodies) == len(known) == 84
+    for text, route, body in zip(said, known, model.bodies, strict=True):
+        last = user_texts(body)[-1]
+        assert persona(route) in blocks(body)[-1], route
+        assert len(blocks(body)) == 1, route
+        assert BLOCK.sub("", last) == text
+        assert len(last) - len(text) < 10_000, route
