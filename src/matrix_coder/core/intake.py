@@ -42,6 +42,8 @@ ACCEPTED = (
     "The person takes up Matrix Coder's offer to bring in a specialist. The request to work on is their "
     "message before this one."
 )
+CUT = "\n[cut here; `/matrix show` has the rest]"
+MOST_TEXT = 9_500  # the host replaces anything over 10,000 characters, mark included, by a stub
 _COMMAND_LINE = re.compile(r"\s*/matrix(?:\s|$)")
 
 
@@ -82,7 +84,7 @@ class Intake:
         if not body:
             return None
         turn.block = wrapped(
-            f"{SOURCE}\n\n{body}",
+            _bounded(f"{SOURCE}\n\n{body}"),
             key=self.ports.key(),
             turn=turn_tag(turn.turn_id),
             user_text=turn.user_text,
@@ -194,7 +196,12 @@ class Intake:
         return compose(decision.role, lens=decision.lens, domain=decision.domain, surface="chat")
 
     def _note(self, turn: Turn) -> str:
-        return (self.ports.workflow.session_note(turn.session_id) or "") if self.ports.workflow else ""
+        if self.ports.workflow is None:
+            return ""
+        try:
+            return self.ports.workflow.session_note(turn.session_id) or ""
+        except MatrixError as error:
+            return f"Matrix Coder can't tell of this session's runs: {error}"
 
 
 def _offered(history: Sequence[Message]) -> Decision | None:
@@ -204,6 +211,11 @@ def _offered(history: Sequence[Message]) -> Decision | None:
     asked = [m for m in history[:-2] if m.get("role") == "user"][-1:]
     decisions = [decide(text_of(m.get("content"))) for m in asked]
     return next((d for d in decisions if d.outcome is GateOutcome.DIRECT), None)
+
+
+def _bounded(body: str) -> str:
+    """The body within what the host passes on whole; only what follows a persona is long enough to be cut."""
+    return body if len(body) <= MOST_TEXT else body[: MOST_TEXT - len(CUT)] + CUT
 
 
 def _text(kwargs: Kwargs, name: str) -> str:
