@@ -29,8 +29,8 @@ from matrix_coder.core.models import (
     StepView,
 )
 from matrix_coder.hermes.kanban import CardRecord, KanbanMirror, SyncReport
-from matrix_coder.hermes.kanban_board import FilesInUse
-from matrix_coder.hermes.kanban_thread import MirrorThread
+from matrix_coder.hermes.kanban_board import keep_in_use
+from matrix_coder.hermes.kanban_thread import MirrorThread, SpecialistThread
 
 CLEAN = SyncReport()
 HERMES = Path(sys.executable).with_name("hermes")
@@ -493,13 +493,23 @@ with contextlib.closing(sqlite3.connect(os.environ["HERMES_HOME"] + "/kanban.db"
 def test_log_of_the_board_when_another_process_closes_last_then_a_held_file_keeps_it(board: Board) -> None:
     """The host drops SQLite's locks with each write; ours holds, so that no other process deletes the log in use."""
     log = board.home / "kanban.db-wal"
-    with FilesInUse() as files, board.kb.connect_closing() as conn:
-        files.hold(board.home / "kanban.db")
+    with board.kb.connect_closing() as conn:
+        board.kb.list_tasks(conn)
+        keep_in_use(board.home / "kanban.db")
         for number in range(5):
             board.kb.create_task(conn, title=f"card {number}")
             before = log.stat().st_ino
             seen = subprocess.run([sys.executable, "-c", CLOSER], capture_output=True, text=True, check=True)
             assert (int(seen.stdout), log.stat().st_ino) == (number + 1, before)
+
+
+def test_log_of_the_board_when_hundreds_of_writes_went_through_it_then_it_stays_small(
+    board: Board, mirror: KanbanMirror
+) -> None:
+    """Holding the file keeps nobody from checkpointing: the log starts over again and again."""
+    steps = tuple(step(n, "executor") for n in range(1, 81))
+    assert mirror.sync(run(*steps)) == SyncReport(created=81)
+    assert (board.home / "kanban.db-wal").stat().st_size < 2_000_000
 
 
 # Others on the board ----------------------------------------------------------------------------------
@@ -692,6 +702,20 @@ def test_specialist_card_when_the_board_is_locked_then_there_is_none_and_nothing
         assert mirror.open_specialist_card("debug", "why", "s1") is None
         assert mirror.close_specialist_card("t_00000000", "done") is False
         other.execute("rollback")
+
+
+def test_specialist_thread_when_turns_come_and_go_then_each_has_its_closed_card(
+    board: Board, mirror: KanbanMirror
+) -> None:
+    """Hooks hand over and go on; the cards are there when the thread has ended."""
+    thread = SpecialistThread(mirror)
+    for turn in ("t1", "t2"):
+        thread.open(turn, "debug", "why", "s1")
+        thread.close(turn, "done", route="debug", goal="why", line="a typo")
+    thread.close("never opened", "failed")
+    assert thread.stop(60)
+    rows = board.rows("select title, status, result from tasks")
+    assert rows == [{"title": "debug · done · why", "status": "done", "result": "done: a typo"}] * 2
 
 
 # The thread -------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from ..core.models import RunStatus, RunView
-from .kanban_board import BoardError, FilesInUse, HostBoard
+from ..core.models import RunView
+from .kanban_board import BoardError, HostBoard
 from .kanban_cards import run_card, specialist_card, specialist_title, step_card
 from .kanban_plan import ARCHIVED, Move, Seen, Verb, fresh, moves
 from .kanban_text import RUN_CARD, Attachment, Card, CardEnd, CardState, Scalar, fit_metadata, one_line
@@ -66,8 +66,6 @@ class KanbanMirror:
         self._board = board or ""
         self._clock = clock
         self._boards_of_singles: dict[str, str] = {}
-        self._in_use = FilesInUse()
-        self._live: set[str] = set()
 
     def sync(self, run: RunView) -> SyncReport:
         """Make the board show the run. Trouble with the board is reported, not raised; call again later."""
@@ -76,26 +74,11 @@ class KanbanMirror:
             record = self._book.card_of(run.run_id, RUN_CARD)
             board = HostBoard((record.board if record else "") or self._board)
             seen = work.look(board)
-            self._in_use.hold(board.database)
+            board.keep()
             work.make(board, seen)
         except BoardError as trouble:
             work.problems.append(str(trouble))
-        self._note_life(run)
         return work.report()
-
-    def _note_life(self, run: RunView) -> None:
-        """The board's file is held as long as a run lives: between its steps others write and close."""
-        if run.status is RunStatus.ENDED:
-            self._live.discard(run.run_id)
-        else:
-            self._live.add(run.run_id)
-        if not self._live:
-            self._in_use.release()
-
-    def close(self) -> None:
-        """Let go of the board. The mirror can be used again."""
-        self._live.clear()
-        self._in_use.release()
 
     def open_specialist_card(self, route: str, goal: str, session_id: str, turn: str = "") -> str | None:
         """The id of a running card for one specialist's turn, or None while the board can't be written.
@@ -108,9 +91,8 @@ class KanbanMirror:
             board = HostBoard(self._board)
             for left in board.open_singles(session_id, now - FORGOTTEN_AFTER_S):
                 board.complete(left, "interrupted: its turn never came to an end", {"end": CardEnd.INTERRUPTED})
-            with FilesInUse() as files:
-                files.hold(board.database)
-                card_id = _open_single(board, card)
+            board.keep()
+            card_id = _open_single(board, card)
         except BoardError:
             return None
         self._boards_of_singles[card_id] = board.slug
@@ -131,12 +113,10 @@ class KanbanMirror:
         told = one_line(f"{end}: {line}" if line else str(end), 200)
         try:
             board = HostBoard(self._boards_of_singles.get(card_id, self._board))
-            with FilesInUse() as files:
-                files.hold(board.database)
-                closed = _close_single(board, card_id, told, fit_metadata({"end": str(end), **(facts or {})}))
-                if closed and route:
-                    body = f"{told}\n- Goal: {one_line(goal, 300)}"
-                    board.retitle(card_id, specialist_title(route, goal, end), body)
+            closed = _close_single(board, card_id, told, fit_metadata({"end": str(end), **(facts or {})}))
+            if closed and route:
+                body = f"{told}\n- Goal: {one_line(goal, 300)}"
+                board.retitle(card_id, specialist_title(route, goal, end), body)
         except BoardError:
             return False
         self._boards_of_singles.pop(card_id, None)

@@ -4,12 +4,13 @@ Two habits of the host make this more than a wrapper. A call waits up to 12 minu
 database; here it waits two seconds. And each write drops the locks that SQLite holds for the whole
 process, so that another process, closing its own connection, may delete a write-ahead log that is
 still in use, with what was just written. Therefore no connection outlives a call, and a lock that
-only its own descriptor can drop (`F_OFD_SETLK`) tells others that the file is in use (`FilesInUse`).
+only its own descriptor can drop (`F_OFD_SETLK`) tells others that the file is in use (`keep_in_use`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import sqlite3
 import struct
@@ -30,6 +31,8 @@ BUSY_MS = 250
 
 _BUSY_VARIABLE = "HERMES_KANBAN_BUSY_TIMEOUT_MS"
 _environment = threading.Lock()
+_files = threading.Lock()
+_in_use: dict[Path, int] = {}
 
 
 class BoardError(Exception):
@@ -58,9 +61,12 @@ class HostBoard:
                 conn = stack.enter_context(self._kb.connect_closing(board=self.slug))
             yield conn
 
-    @property
-    def database(self) -> Path:
-        return Path(self._kb.kanban_db_path(board=self.slug))
+    def keep(self) -> None:
+        """Keep other processes from taking the board's file for unused, for the life of this process."""
+        with self._connection() as conn:
+            conn.execute("select 1 from tasks limit 1").fetchall()
+            if conn.execute("pragma journal_mode").fetchone()[0] == "wal":
+                keep_in_use(Path(self._kb.kanban_db_path(board=self.slug)))
 
     # Reading ------------------------------------------------------------------------------------------
 
@@ -273,36 +279,20 @@ def _short_waits() -> Iterator[None]:
                 os.environ[_BUSY_VARIABLE] = before
 
 
-class FilesInUse:
-    """Database files that no other process may take for unused, for as long as this holds them.
+def keep_in_use(database: Path) -> None:
+    """Let other programs see one more idle connection on this file, until this process ends.
 
-    The lock is the one that each open connection has anyway; it stops nobody from reading, writing or
-    checkpointing. A file that is not in write-ahead mode is left alone: there it would stop writers.
+    That is SQLite's shared lock on the file and the one on the index of its log. They stop nobody from
+    reading, writing or checkpointing. Without the second, each new connection would rebuild the index,
+    and the log would grow for ever. A connection must be open meanwhile that has read from the file, in
+    write-ahead mode: it vouches for the index. The descriptors are never closed: that would drop the
+    locks of every connection that this process has on the file.
     """
-
-    def __init__(self) -> None:
-        self._held: dict[Path, int] = {}
-
-    def hold(self, database: Path) -> None:
-        """Hold this file too, where the platform can; again after the file was replaced."""
-        held = self._held.get(database)
-        if held is not None:
-            if _same_file(held, database):
-                return
-            os.close(self._held.pop(database))
-        descriptor = _lock_shared(database)
-        if descriptor is not None:
-            self._held[database] = descriptor
-
-    def release(self) -> None:
-        while self._held:
-            os.close(self._held.popitem()[1])
-
-    def __enter__(self) -> FilesInUse:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
+    with _files:
+        held = _in_use.get(database)
+        if sys.platform == "linux" and (held is None or not _same_file(held, database)):
+            _in_use[database] = _lock_shared(database, 0x40000002, 510)  # SHARED_FIRST, SHARED_SIZE
+            _lock_shared(database.with_name(database.name + "-shm"), 128, 1)  # UNIX_SHM_DMS
 
 
 def _same_file(descriptor: int, path: Path) -> bool:
@@ -311,23 +301,11 @@ def _same_file(descriptor: int, path: Path) -> bool:
     return False
 
 
-def _lock_shared(database: Path) -> int | None:
-    """A descriptor with SQLite's shared lock on a database in write-ahead mode, else None."""
-    if sys.platform != "linux":
-        return None
-    import fcntl  # noqa: PLC0415 - not on every platform
-
-    shared_first, shared_size = 0x40000002, 510
-    try:
-        descriptor = os.open(database, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        if os.pread(descriptor, 2, 18) != b"\x02\x02":
-            raise OSError("not in write-ahead mode")
-        lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, shared_first, shared_size, 0)
+def _lock_shared(path: Path, first: int, length: int) -> int:
+    """A descriptor with that lock; where the file system has none, the board is as safe as the host makes it."""
+    descriptor = -1
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, first, length, 0)
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, lock)
-    except OSError:
-        os.close(descriptor)
-        return None
     return descriptor

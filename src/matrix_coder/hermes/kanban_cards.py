@@ -15,6 +15,7 @@ from ..core.models import (
 from .kanban_text import (
     CLAIM_PREFIX,
     GOAL_IN_TITLE,
+    GOAL_OF_SPECIALIST,
     LEAD,
     LINE,
     RUN_CARD,
@@ -354,5 +355,6 @@ def specialist_card(route: str, goal: str, session_id: str, turn: str) -> Card:
 
 def specialist_title(route: str, goal: str, end: CardEnd | None = None) -> str:
     """`review security · done · look at the login`."""
+    name = one_line(route, 24) or "specialist"
     mark = f"{end} · " if end else ""
-    return f"{one_line(route, 24)} · {mark}{one_line(goal, GOAL_IN_TITLE - len(mark))}".strip(" ·")
+    return f"{name} · {mark}{one_line(goal, GOAL_OF_SPECIALIST - len(mark))}".strip(" ·")

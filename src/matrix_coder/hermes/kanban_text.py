@@ -23,6 +23,7 @@ RUN_CARD = 0
 """The step number under which a run's own card is kept; steps count from 1."""
 
 GOAL_IN_TITLE = 44
+GOAL_OF_SPECIALIST = 36
 LEAD = 90
 LINE = 65
 OUTPUT_LINES = 40

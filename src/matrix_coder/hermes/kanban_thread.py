@@ -1,8 +1,9 @@
-"""The one thread that writes cards, so that no step, hook or event loop ever waits for a board."""
+"""The threads that write cards, so that no step, hook or event loop ever waits for a board."""
 
 from __future__ import annotations
 
 import logging
+import queue
 import sqlite3
 import threading
 import time
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from ..core.errors import MatrixError, RunUnknown
 from ..core.models import RunStatus, RunView
 from .kanban import KanbanMirror, SyncReport
+from .kanban_text import CardEnd
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +67,6 @@ class MirrorThread:
     def _work(self) -> None:
         while (run_id := self._next()) is not None:
             self._show(run_id)
-        self._mirror.close()
 
     def _next(self) -> str | None:
         """The run that is due first, when it is; when stopping, each one once; None at the end."""
@@ -112,3 +113,47 @@ class MirrorThread:
         self._told[run_id] = report.problems
         if self._on_report:
             self._on_report(run_id, report)
+
+
+class SpecialistThread:
+    """Opens and closes the cards of single specialists, in order, some time soon. Nothing here blocks.
+
+    A board that can't be written costs the card of that turn, and nothing else: a card that was opened
+    but not closed is closed as interrupted when the next one opens.
+    """
+
+    def __init__(self, mirror: KanbanMirror) -> None:
+        self._mirror = mirror
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._open: dict[str, str] = {}
+        self._thread = threading.Thread(target=self._work, name="matrix-kanban-single", daemon=True)
+        self._thread.start()
+
+    def open(self, turn: str, route: str, goal: str, session_id: str) -> None:
+        """A specialist begins. `turn` names its turn, and is what `close` is called with."""
+        self._jobs.put(lambda: self._do_open(turn, route, goal, session_id))
+
+    def close(self, turn: str, how: CardEnd | str, *, route: str = "", goal: str = "", line: str = "") -> None:
+        """A specialist's turn ended, with one line about how. Without a card for that turn, nothing happens."""
+        end = CardEnd(how)
+        self._jobs.put(lambda: self._do_close(turn, end, route, goal, line))
+
+    def stop(self, timeout: float = 2.0) -> bool:
+        """Write what is waiting and end; whether that was done within `timeout` seconds."""
+        self._jobs.put(None)
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+
+    def _do_open(self, turn: str, route: str, goal: str, session_id: str) -> None:
+        card_id = self._mirror.open_specialist_card(route, goal, session_id, turn)
+        if card_id:
+            self._open[turn] = card_id
+
+    def _do_close(self, turn: str, end: CardEnd, route: str, goal: str, line: str) -> None:
+        card_id = self._open.pop(turn, None)
+        if card_id:
+            self._mirror.close_specialist_card(card_id, end, route=route, goal=goal, line=line)
