@@ -6,6 +6,7 @@ The rule that everything rests on: a specialist's words can lower a run's outcom
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,6 +16,8 @@ from .registry import WorkflowDefinition
 # Exit codes that say "there was nothing to run", which is no failing check: pytest's "no tests
 # collected" and "usage error", the shell's "can't execute" and "not found".
 _RAN_NOTHING = frozenset({4, 5, 126, 127})
+# Ended from outside (SIGINT, SIGKILL, SIGTERM), as the shell and as the kernel say it; None is our own time limit.
+_CUT_OFF = frozenset({None, 130, 137, 143, -2, -9, -15})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +105,11 @@ def _gate(
 ) -> Move:
     if not result.evidence:
         return End(outcome=RunOutcome.UNVERIFIED, reason="no check existed that the engine could run")
-    red = [e for e in result.evidence if not e.passed]
+    forced = [e for e in result.evidence if _is_forced(e, baseline)]
+    if forced:
+        why = "; ".join(f"`{e.command}` exits with 0 although {_some(e.failing)} failed" for e in forced)
+        return End(outcome=RunOutcome.TAMPERED, reason=why)
+    red = [e for e in result.evidence if not is_green(e)]
     if red:
         why = "; ".join(f"check `{e.command}` failed ({e.counts()})" for e in red)
         return _loop(definition.loop_start or definition.start, at, cap, why)
@@ -111,33 +118,77 @@ def _gate(
     return judge(baseline, result.evidence)
 
 
+def is_green(evidence: Evidence) -> bool:
+    """Whether a check passed: its exit code says so, and no case that it reported says otherwise."""
+    return evidence.passed and not evidence.failing
+
+
+def _is_forced(after: Evidence, baseline: tuple[Evidence, ...]) -> bool:
+    """Whether a check says 0 over failing cases, and did not do so from the start."""
+    always = any(e.name == after.name and e.passed and e.failing for e in baseline)
+    return after.passed and bool(after.failing) and not always
+
+
 def judge(baseline: tuple[Evidence, ...], final: tuple[Evidence, ...]) -> End:
-    """What green checks on the final tree are worth, given what they said about the starting tree."""
-    before = {e.name: e for e in baseline}
-    lost = [c for e in final if e.name in before for c in _lost(before[e.name], e)]
+    """What the checks on the final tree are worth, given what they said about the starting tree."""
+    before = {(e.name, e.command): e for e in baseline}
+    pairs = [(before[key], e) for e in final if (key := (e.name, e.command)) in before]
+    lost = [c for old, new in pairs for c in _lost(old, new)]
     if lost:
-        names = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
-        return End(outcome=RunOutcome.TAMPERED, reason=f"tests that ran at the start no longer run: {names}")
-    proof = [p for e in final if e.name in before and (p := _proof(before[e.name], e))]
+        return End(outcome=RunOutcome.TAMPERED, reason=f"tests that ran at the start no longer run: {_some(lost)}")
+    absent = [e.command for e in baseline if not any(old is e for old, _ in pairs)]
+    if absent or not all(map(is_green, final)):
+        why = f"`{absent[0]}` did not run on the final tree" if absent else "the checks are not green on the final tree"
+        return End(outcome=RunOutcome.UNVERIFIED, reason=why)
+    proof = [_fixed(old, new) for old, new in pairs if not _doubt(old, new)]
     if proof:
         return End(outcome=RunOutcome.VERIFIED, reason="; ".join(proof))
-    return End(
-        outcome=RunOutcome.UNVERIFIED,
-        reason="nothing broke; no check covers the goal (all were green before)",
-    )
+    return End(outcome=RunOutcome.UNVERIFIED, reason=_unproven(pairs))
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first five, and how many more."""
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _lost(before: Evidence, after: Evidence) -> list[str]:
-    """Cases that ran at the start and are gone or skipped now."""
-    ran = [c for c, s in before.cases.items() if s != "skipped"]
-    return sorted(c for c in ran if after.cases.get(c, "skipped") == "skipped") if after.cases or ran else []
+    """Cases and files of tests that were there at the start and are gone or skipped now."""
+    return sorted(c for c, s in before.cases.items() if s != "skipped" and not _statuses(c, after) - {"skipped"})
 
 
-def _proof(before: Evidence, after: Evidence) -> str:
-    """One sentence on what failed at the start and passes now; empty when that proves nothing."""
-    if before.passed or before.exit_code in _RAN_NOTHING:
-        return ""
-    fixed = [c for c in before.failing if after.cases.get(c) == "passed"]
+def _statuses(case: str, evidence: Evidence) -> set[str]:
+    """What became of a case. A file that could not be collected stands for whatever cases it has once it can be."""
+    if case in evidence.cases or "::" in case:
+        return {evidence.cases[case]} if case in evidence.cases else set()
+    return {s for c, s in evidence.cases.items() if c.startswith((f"{case}::", f"{case}."))}
+
+
+def _doubt(before: Evidence, after: Evidence) -> str:
+    """Why a check that is green now proves nothing about the goal; empty when it does prove something."""
+    if is_green(before):
+        return "nothing broke; no check covers the goal (all were green before)"
+    if before.exit_code in _RAN_NOTHING and not before.failing:
+        return f"`{after.command}` had nothing to run on the starting tree ({before.counts()})"
+    if before.exit_code in _CUT_OFF and not before.failing:
+        return f"`{after.command}` did not come to an end on the starting tree ({before.counts()})"
+    if after.cases and "passed" not in after.cases.values():
+        return f"`{after.command}` ran no test on the final tree; all are skipped"
+    if before.tree and before.tree == after.tree:
+        return f"`{after.command}` failed and now passes on the very same tree: its result does not hang on the change"
+    return ""
+
+
+def _unproven(pairs: Sequence[tuple[Evidence, Evidence]]) -> str:
+    """The sentence for checks that prove nothing: what is special about one of them, else that all were green."""
+    red_before = [_doubt(old, new) for old, new in pairs if not is_green(old)]
+    if red_before:
+        return "; ".join(red_before)
+    return next((_doubt(old, new) for old, new in pairs), "no check ran on the starting tree to compare with")
+
+
+def _fixed(before: Evidence, after: Evidence) -> str:
+    """One sentence on what failed at the start and passes now."""
+    fixed = [c for c in before.failing if "passed" in _statuses(c, after)]
     what = f"; {len(fixed)} case{'s' * (len(fixed) != 1)} failed then and pass now" if fixed else ""
     return (
         f"`{after.command}` was {before.counts()} on the starting tree and is {after.counts()} on the final tree{what}"
