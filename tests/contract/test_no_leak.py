@@ -175,3 +175,42 @@ def test_compression_when_it_rewrites_the_history_then_only_this_turns_persona_i
         assert persona(last.split()[1].rstrip(":")) in BLOCK.findall(last)[0]
     assert all(not blocks(body) for body in model.bodies if "tools" not in body)
     count_leak_checks(len(model.bodies))
+
+
+def test_scheduled_job_when_the_host_runs_it_then_it_gets_no_persona(
+    scripted_model: Callable[..., ScriptedModel],
+    hermes_home: Callable[..., HermesHome],
+    count_leak_checks: Callable[[int], None],
+) -> None:
+    """A real cron job whose prompt is a header is not a person's turn."""
+    model = scripted_model(default="done")
+    home = hermes_home(model)
+    job = "matrix review: fix the failing test in src/parser.py"
+    created = home.hermes("cron", "create", "every 1h", job)
+    job_id = created.out.split("Created job:")[1].split()[0]
+    assert "succeeded" in home.hermes("cron", "run", job_id).out
+    assert user_texts(model.bodies[0])[0].endswith(job)
+    assert not any(blocks(body) for body in model.bodies)
+    count_leak_checks(len(model.bodies))
+
+
+def test_session_when_the_command_line_resumes_it_then_no_earlier_persona_is_left(
+    scripted_model: Callable[..., ScriptedModel],
+    hermes_home: Callable[..., HermesHome],
+    count_leak_checks: Callable[[int], None],
+) -> None:
+    """`hermes chat --resume` in a new process: the host reads the stored conversation, block and all."""
+    model = scripted_model(default="very well")
+    home = hermes_home(model)
+    first = home.chat("matrix debug: parse() fails")
+    session = first.out.split("hermes --resume ")[1].split()[0]
+    home.chat("matrix plan: a page", "--resume", session)
+    talks = [body for body in model.bodies if "tools" in body]
+    said = [("matrix debug: parse() fails", "debug"), ("matrix plan: a page", "plan")]
+    talk = Conversation(said=said)
+    for body in talks:
+        talk.check(body)
+    assert talk.seen == {0, 1}
+    assert len(user_texts(talks[-1])) == 2
+    assert not any(blocks(body) for body in model.bodies if "tools" not in body), "the title of the session"
+    count_leak_checks(len(model.bodies))
