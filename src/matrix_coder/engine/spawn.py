@@ -23,7 +23,20 @@ class WorkerLock:
         self._fd: int | None = None
 
     def acquire(self) -> bool:
-        """Whether this process holds the lock now."""
+        """Whether this process holds the lock now, and is named in it."""
+        if not self.try_lock():
+            return False
+        os.ftruncate(self._held(), 0)
+        os.pwrite(self._held(), str(os.getpid()).encode(), 0)
+        return True
+
+    def _held(self) -> int:
+        if self._fd is None:
+            raise RuntimeError("the lock is not held")
+        return self._fd
+
+    def try_lock(self) -> bool:
+        """Whether this process holds the lock now; who did last stays written in it."""
         fd = os.open(private_dir(self.path.parent) / self.path.name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -43,10 +56,15 @@ class WorkerLock:
 def worker_is_alive(home: Path) -> bool:
     """Whether a worker holds this store right now."""
     lock = WorkerLock(home)
-    if lock.acquire():
-        lock.release()
-        return False
-    return True
+    if not lock.try_lock():
+        return True
+    lock.release()
+    return False
+
+
+def worker_pid(home: Path) -> int:
+    """The process that holds this store now; 0 when none does."""
+    return int(WorkerLock(home).path.read_text() or 0) if worker_is_alive(home) else 0
 
 
 def ensure_worker(home: Path) -> None:

@@ -69,6 +69,8 @@ class HermesHome:
             },
             "agent": {"api_max_retries": 1, "verify_on_stop": False},
             "security": {"tirith_enabled": False},
+            # Else the first edit of a source file waits for a language server to be fetched.
+            "lsp": {"enabled": False},
             "plugins": {"enabled": list(plugins)},
         }
 
