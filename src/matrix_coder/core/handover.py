@@ -1,8 +1,14 @@
-"""What one step hands to the next: bounded, newest first, with the outputs that matter. The whole record stays on disk."""
+"""What one step hands to the next: bounded, newest first, with the outputs that matter.
+
+The whole record stays on disk. What a specialist wrote stays on one line, so that it can't pass for the engine's words.
+"""
 
 from __future__ import annotations
 
 from .models import Evidence, StepReport, StepView
+from .prompts import fenced
+from .render import one_line
+from .workflow import is_green
 
 MAX_HANDOVER = 12_000
 _TAIL = 2_500
@@ -31,12 +37,12 @@ def handover(
 
 
 def _evidence_text(evidence: Evidence) -> str:
-    state = "passes" if evidence.passed else "fails"
+    state = "passes" if is_green(evidence) else "fails"
     lines = [f"The engine ran `{evidence.command}`: it {state} ({evidence.counts()})."]
     if evidence.failing:
         lines.append("Failing: " + ", ".join(evidence.failing[:_FAILING]))
-    if not evidence.passed:
-        lines.append(f"The end of its output:\n{evidence.tail[-_TAIL:]}")
+    if not is_green(evidence):
+        lines.append(f"The end of its output:\n{fenced(evidence.tail[-_TAIL:])}")
     return "\n".join(lines)
 
 
@@ -44,7 +50,8 @@ def _step_text(step: StepView) -> str:
     report = step.report
     if report is None:
         return ""
-    lines = [f"Step {step.number} ({step.role}, iteration {step.iteration}) said {report.verdict}: {report.summary}"]
+    who = f"Step {step.number} ({step.role}, iteration {step.iteration})"
+    lines = [f"{who} said {report.verdict}: {one_line(report.summary)}"]
     lines += _report_lines(report)
     return "\n".join(lines)
 
@@ -52,9 +59,9 @@ def _step_text(step: StepView) -> str:
 def _report_lines(report: StepReport) -> list[str]:
     lines = []
     for f in report.findings[:20]:
-        where = f" ({f.file}{f':{f.line}' if f.line else ''})" if f.file else ""
-        lines.append(f"- {f.severity}: {f.summary}{where}")
-    lines += [f"- open question: {q}" for q in report.open_questions[:5]]
+        where = f" ({one_line(f.file)}{f':{f.line}' if f.line else ''})" if f.file else ""
+        lines.append(f"- {f.severity}: {one_line(f.summary)}{where}")
+    lines += [f"- open question: {one_line(q)}" for q in report.open_questions[:5]]
     if report.recommendation:
-        lines.append(f"Recommended: {report.recommendation}")
+        lines.append(f"Recommended: {one_line(report.recommendation)}")
     return lines

@@ -6,7 +6,9 @@ from dataclasses import asdict
 from typing import cast
 
 from .models import Evidence, RunOutcome, RunView, SpecialistResult, StepView
+from .prompts import fenced
 from .serde import Json, plain
+from .workflow import is_green
 
 _NEXT = {
     RunOutcome.VERIFIED: "Look at the diff and commit it.",
@@ -21,18 +23,23 @@ _NEXT = {
 }
 
 
+def one_line(text: str) -> str:
+    """`text` on one line: what a specialist wrote must not look like a heading or a table of the report."""
+    return " ".join(text.split())
+
+
 def headline(run: RunView | SpecialistResult) -> str:
     """One line: the run, how it ended and why."""
     outcome = run.outcome.value if run.outcome else "live"
-    return f"{run.run_id} {run.workflow}: {outcome}" + (f" - {run.reason}" if run.reason else "")
+    return f"{run.run_id} {run.workflow}: {outcome}" + (f" - {one_line(run.reason)}" if run.reason else "")
 
 
 def report_markdown(result: SpecialistResult, *, diff_stat: str = "") -> str:
     """The final report: asked, done, verified and by what, claimed but not verified, cost, what next."""
     blocks = [
         f"# {result.run_id} {result.workflow}: {result.outcome}",
-        f"**Why:** {result.reason or 'no reason was given'}",
-        *([f"**Question for you:** {result.question}"] if result.question else []),
+        f"**Why:** {one_line(result.reason) or 'no reason was given'}",
+        *([f"**Question for you:** {one_line(result.question)}"] if result.question else []),
         "## Asked\n\n" + _quoted(result.goal),
         "## Done\n\n" + _done(result, diff_stat),
         "## Verified, by the engine's own checks\n\n" + _verified(result),
@@ -55,7 +62,8 @@ def _quoted(text: str) -> str:
 def _done(result: SpecialistResult, diff_stat: str) -> str:
     if not result.changed_files:
         return "No file differs from the start."
-    return f"{len(result.changed_files)} file(s) differ from the start:\n\n```\n{diff_stat or chr(10).join(result.changed_files)}\n```"
+    names = "\n".join(one_line(name) for name in result.changed_files)
+    return f"{len(result.changed_files)} file(s) differ from the start:\n\n{fenced(diff_stat or names)}"
 
 
 def _verified(result: SpecialistResult) -> str:
@@ -64,18 +72,19 @@ def _verified(result: SpecialistResult) -> str:
     rows = ["| check | starting tree | final tree | tree | seconds |", "|---|---|---|---|---|"]
     before = {e.name: e for e in result.baseline}
     rows += [_check_row(before.get(e.name), e) for e in result.evidence]
-    tails = [f"End of `{e.command}`:\n\n```\n{e.tail[-2_000:].rstrip()}\n```" for e in result.evidence if not e.passed]
+    red = [e for e in result.evidence if not is_green(e)]
+    tails = [f"End of `{one_line(e.command)}`:\n\n{fenced(e.tail[-2_000:].rstrip())}" for e in red]
     return "\n".join(rows) + "".join(f"\n\n{t}" for t in tails)
 
 
 def _check_row(before: Evidence | None, after: Evidence) -> str:
     start = f"{_state(before)}" if before else "not run"
-    command = after.command.replace("|", "\\|")
+    command = one_line(after.command).replace("|", "\\|")
     return f"| `{command}` | {start} | {_state(after)} | {after.tree[:12]} | {after.duration_s:.1f} |"
 
 
 def _state(evidence: Evidence) -> str:
-    return f"{'pass' if evidence.passed else 'FAIL'} ({evidence.counts()})"
+    return f"{'pass' if is_green(evidence) else 'FAIL'} ({evidence.counts()})"
 
 
 def _claimed(steps: tuple[StepView, ...]) -> str:
@@ -85,8 +94,10 @@ def _claimed(steps: tuple[StepView, ...]) -> str:
 
 def _step_line(step: StepView) -> str:
     verdict = step.report.verdict.value if step.report else step.status.value
-    said = f": {step.report.summary}" if step.report and step.report.summary else ""
-    return f"iteration {step.iteration}, {step.role} - {verdict}{said}" + (f" [{step.note}]" if step.note else "")
+    said = f": {one_line(step.report.summary)}" if step.report and step.report.summary else ""
+    return f"iteration {step.iteration}, {step.role} - {verdict}{said}" + (
+        f" [{one_line(step.note)}]" if step.note else ""
+    )
 
 
 def _cost(result: SpecialistResult) -> str:

@@ -65,10 +65,13 @@ def parse_report(arguments: Mapping[str, object]) -> StepReport:
     findings = arguments.get("findings") or []
     if not isinstance(findings, list):
         raise ReportRejected(f"expected findings to be a list; found {type(findings).__name__}")
+    if len(findings) > MAX_ITEMS:
+        # Cut off in silence, the one that matters could be among those that go.
+        raise ReportRejected(f"expected at most {MAX_ITEMS} findings, the worst ones; found {len(findings)}")
     return StepReport(
         verdict=StepVerdict(verdict),
         summary=_text(arguments.get("summary")),
-        findings=tuple(_finding(f) for f in findings[:MAX_ITEMS]),
+        findings=tuple(_finding(f) for f in findings),
         open_questions=_texts(arguments.get("open_questions")),
         positive_observations=_texts(arguments.get("positive_observations")),
         recommendation=_text(arguments.get("recommendation")),
@@ -76,7 +79,9 @@ def parse_report(arguments: Mapping[str, object]) -> StepReport:
 
 
 def _text(value: object) -> str:
-    return "" if value is None else str(value).strip()[:MAX_TEXT]
+    # Half of a surrogate pair, which JSON can hold, is no text: it could not be stored or sent on.
+    text = "" if value is None else str(value).encode("utf-8", "replace").decode("utf-8")
+    return text.strip()[:MAX_TEXT]
 
 
 def _texts(value: object) -> tuple[str, ...]:
