@@ -214,3 +214,38 @@ def test_session_when_the_command_line_resumes_it_then_no_earlier_persona_is_lef
     assert len(user_texts(talks[-1])) == 2
     assert not any(blocks(body) for body in model.bodies if "tools" not in body), "the title of the session"
     count_leak_checks(len(model.bodies))
+
+
+def test_turn_when_the_host_compresses_in_its_middle_then_it_keeps_its_persona_to_the_limit(
+    scripted_model: Callable[..., ScriptedModel],
+    hermes_home: Callable[..., HermesHome],
+    tmp_path: Path,
+    count_leak_checks: Callable[[int], None],
+) -> None:
+    """A long turn goes on under a new session id after a compression; the persona stays to the summary at the
+    iteration limit, and is gone with the next turn."""
+    big = tmp_path / "big.txt"
+    big.write_text("word word word word word word word\n" * 3_000)
+    reads = tuple(
+        {"tool": "read_file", "args": {"path": str(big), "offset": 1 + n, "limit": 400}, "usage": {"input": 9_000 * n}}
+        for n in range(9)
+    )
+    said = [("hello there", ""), ("matrix debug: find it", "debug"), ("thank you", "")]
+    plain = ({"text": "very well"},)
+    rules = [Rule(match="thank you|hello", steps=plain), Rule(match="matrix debug", steps=reads)]
+    model = scripted_model(rules, default="a summary")
+    compression = {"enabled": True, "threshold": 0.5, "in_place": False, "protect_last_n": 2}
+    config = {"model": {"context_length": 64_000}, "compression": compression}
+    turns: list[dict[str, object]] = [{"text": text} for text, _ in said]
+    turns[1]["max_iterations"] = len(reads)
+    results = hermes_home(model, config=config).converse(turns)
+    assert results[0]["session_id"] != results[1]["session_id"]
+    assert "max_iterations" in str(results[1]["turn_exit_reason"])
+    own = [body for body in model.bodies if "summarization agent" not in user_texts(body)[0]]
+    assert any("COMPACTION" in json.dumps(body) for body in own)
+    talk = Conversation(said=said, host=("You've reached the maximum number", "[CONTEXT COMPACTION"))
+    for body in own:
+        talk.check(body)
+    assert talk.seen == {0, 1, 2}
+    assert not any(blocks(body) for body in model.bodies if body not in own)
+    count_leak_checks(len(model.bodies))
