@@ -128,7 +128,7 @@ def step(number: int, role: str, status: StepStatus = StepStatus.DONE, **fields:
 
 def run(*steps: StepView, **fields: Any) -> RunView:
     base: dict[str, Any] = {
-        "run_id": "8",
+        "run_id": "r8",
         "workflow": "ralph",
         "goal": "make the tests pass",
         "workspace": "/tmp",
@@ -170,7 +170,7 @@ def test_life_of_a_ralph_run_when_synced_at_each_state_then_hermes_kanban_tells_
         assert mirror.sync(state).problems == ()
         live = {s.number for s in state.steps if s.status is StepStatus.RUNNING}
         shown = {key for key, status in board.statuses().items() if status == "running"}
-        assert shown - {"matrix:8:0"} == {f"matrix:8:{n}" for n in live}
+        assert shown - {"matrix:r8:0"} == {f"matrix:r8:{n}" for n in live}
         assert mirror.sync(state) == CLEAN
     lines = board.hermes("kanban", "list")
     for title in (
@@ -180,13 +180,13 @@ def test_life_of_a_ralph_run_when_synced_at_each_state_then_hermes_kanban_tells_
         "r8 · 2/5 executor · says PASS",
         "r8 · 2/5 verify · PASS 15/15",
     ):
-        assert sum(title in line and " done " in line and "[matrix-8]" in line for line in lines.splitlines()) == 1
-    shown = board.hermes("kanban", "show", board.card("matrix:8:0")["id"])
+        assert sum(title in line and " done " in line and "[matrix-r8]" in line for line in lines.splitlines()) == 1
+    shown = board.hermes("kanban", "show", board.card("matrix:r8:0")["id"])
     assert "Verified: yes, 15/15 (pytest -q)" in shown
     assert "#2 round 1 verify · FAIL 13/15 (claims PASS) · 4 s" in shown
-    assert all(board.card(f"matrix:8:{n}")["id"] in shown for n in range(1, 5))
+    assert all(board.card(f"matrix:r8:{n}")["id"] in shown for n in range(1, 5))
     assert "Diagnostics" not in shown
-    red = board.hermes("kanban", "show", board.card("matrix:8:2")["id"])
+    red = board.hermes("kanban", "show", board.card("matrix:r8:2")["id"])
     assert "claimed: PASS by verify" in red
     assert "verified: FAIL 13/15 · pytest -q · 3.2 s" in red
     assert "Claimed: PASS by verify\n- Verified: no, 13/15 (pytest -q)" in red
@@ -201,7 +201,7 @@ def test_board_of_a_run_when_read_by_the_dashboard_then_progress_and_facts_are_t
     *_, before_last, _last = ralph()
     mirror.sync(before_last)
     columns = plugin_api.get_board(
-        tenant="matrix-8", include_archived=False, board=None, workflow_template_id=None, current_step_key=None
+        tenant="matrix-r8", include_archived=False, board=None, workflow_template_id=None, current_step_key=None
     )["columns"]
     cards = {c["title"]: c for column in columns for c in column["tasks"]}
     assert cards["r8 ralph · make the tests pass"]["progress"] == {"done": 4, "total": 4}
@@ -219,12 +219,12 @@ def test_step_card_when_its_step_starts_then_it_is_open_under_the_run_before_any
 ) -> None:
     """A step that works is in the running column, linked to its run, claimed by us for days, without a pid."""
     mirror.sync(run(step(1, "executor", StepStatus.RUNNING)))
-    card = board.card("matrix:8:1")
+    card = board.card("matrix:r8:1")
     assert (card["status"], card["assignee"], card["worker_pid"]) == ("running", "matrix-coder", None)
-    assert card["claim_lock"] == "matrix_coder:8:1:1"
+    assert card["claim_lock"] == "matrix_coder:r8:1:1"
     assert card["claim_expires"] > time.time() + 7 * 86_400
     assert board.rows("select * from task_links") == [
-        {"parent_id": board.card("matrix:8:0")["id"], "child_id": card["id"]}
+        {"parent_id": board.card("matrix:r8:0")["id"], "child_id": card["id"]}
     ]
 
 
@@ -243,9 +243,9 @@ def test_cards_when_a_run_ends_without_a_pass_then_they_are_closed_and_say_so(
     mirror.sync(run(step(1, "executor", StepStatus.RUNNING)))
     mirror.sync(ended(outcome, step(1, "executor", last, note="the provider answered 401"), reason="why"))
     assert set(board.statuses().values()) == {"done"}
-    assert board.card("matrix:8:0")["title"] == f"r8 ralph · {outcome} · make the tests pass"
-    assert board.card("matrix:8:1")["title"] == f"r8 · 1/5 executor · {label}"
-    assert board.card("matrix:8:0")["result"] == f"{outcome}: why"
+    assert board.card("matrix:r8:0")["title"] == f"r8 ralph · {outcome} · make the tests pass"
+    assert board.card("matrix:r8:1")["title"] == f"r8 · 1/5 executor · {label}"
+    assert board.card("matrix:r8:0")["result"] == f"{outcome}: why"
 
 
 def test_step_left_running_when_its_run_ended_then_its_card_is_closed_as_unfinished(
@@ -253,8 +253,8 @@ def test_step_left_running_when_its_run_ended_then_its_card_is_closed_as_unfinis
 ) -> None:
     """No card stays in the running column after its run."""
     mirror.sync(ended(RunOutcome.CANCELLED, step(1, "executor", StepStatus.RUNNING)))
-    assert board.card("matrix:8:1")["status"] == "done"
-    assert board.card("matrix:8:1")["result"] == "Did not finish: the run ended first"
+    assert board.card("matrix:r8:1")["status"] == "done"
+    assert board.card("matrix:r8:1")["result"] == "Did not finish: the run ended first"
 
 
 def test_blocked_run_when_synced_then_its_question_is_on_both_cards(board: Board, mirror: KanbanMirror) -> None:
@@ -263,11 +263,11 @@ def test_blocked_run_when_synced_then_its_question_is_on_both_cards(board: Board
     asked = step(1, "plan", StepStatus.BLOCKED, report=report(StepVerdict.BLOCKED, open_questions=(question,)))
     mirror.sync(run(step(1, "plan", StepStatus.RUNNING)))
     mirror.sync(ended(RunOutcome.BLOCKED, asked, question=question))
-    assert board.statuses() == {"matrix:8:0": "blocked", "matrix:8:1": "blocked"}
-    for key in ("matrix:8:0", "matrix:8:1"):
+    assert board.statuses() == {"matrix:r8:0": "blocked", "matrix:r8:1": "blocked"}
+    for key in ("matrix:r8:0", "matrix:r8:1"):
         assert board.card(key)["body"].startswith(f"Question: {question}\n")
-    assert "/matrix answer r8 <text>" in board.comments("matrix:8:0")[-1]
-    shown = board.hermes("kanban", "show", board.card("matrix:8:0")["id"])
+    assert "/matrix answer r8 <text>" in board.comments("matrix:r8:0")[-1]
+    shown = board.hermes("kanban", "show", board.card("matrix:r8:0")["id"])
     assert f"→ Question: {question}" in shown
 
 
@@ -279,10 +279,10 @@ def test_blocked_run_when_answered_and_blocked_again_and_again_then_it_never_goe
     for number in range(1, 5):
         question = f"question {number}?"
         mirror.sync(run(*steps, step(number, "plan", StepStatus.RUNNING)))
-        assert board.statuses()["matrix:8:0"] == "running"
+        assert board.statuses()["matrix:r8:0"] == "running"
         steps = (*steps, step(number, "plan", StepStatus.BLOCKED))
         assert mirror.sync(ended(RunOutcome.BLOCKED, *steps, question=question)).problems == ()
-        assert board.statuses()["matrix:8:0"] == "blocked"
+        assert board.statuses()["matrix:r8:0"] == "blocked"
     mirror.sync(ended(RunOutcome.VERIFIED, *steps))
     assert set(board.statuses().values()) == {"done"}
 
@@ -291,11 +291,11 @@ def test_second_attempt_when_the_first_died_then_the_card_keeps_both_apart(board
     """Attempts of one step are runs of one card, and the title says which one this is."""
     mirror.sync(run(step(1, "executor", StepStatus.RUNNING)))
     mirror.sync(run(step(1, "executor", StepStatus.RUNNING, attempt=2)))
-    assert board.card("matrix:8:1")["title"] == "r8 · 1/5 executor · try 2"
-    assert board.card("matrix:8:1")["status"] == "running"
+    assert board.card("matrix:r8:1")["title"] == "r8 · 1/5 executor · try 2"
+    assert board.card("matrix:r8:1")["status"] == "running"
     mirror.sync(run(step(1, "executor", attempt=2)))
-    assert board.card("matrix:8:1")["title"] == "r8 · 1/5 executor · says PASS · try 2"
-    runs = board.rows("select outcome from task_runs where task_id = ? order by id", board.card("matrix:8:1")["id"])
+    assert board.card("matrix:r8:1")["title"] == "r8 · 1/5 executor · says PASS · try 2"
+    runs = board.rows("select outcome from task_runs where task_id = ? order by id", board.card("matrix:r8:1")["id"])
     assert [r["outcome"] for r in runs] == ["reclaimed", "completed"]
     assert len(board.rows("select * from task_links")) == 1
 
@@ -324,7 +324,7 @@ def test_run_when_the_board_was_away_for_all_of_it_then_one_sync_shows_it_whole(
     assert mirror.sync(last) == SyncReport(created=5)
     assert mirror.sync(last) == CLEAN
     assert set(board.statuses().values()) == {"done"}
-    assert len(board.comments("matrix:8:2")) == 2
+    assert len(board.comments("matrix:r8:2")) == 2
 
 
 def test_sync_when_the_database_is_locked_then_it_gives_up_soon_and_catches_up_later(
@@ -398,7 +398,7 @@ def test_process_when_killed_between_create_and_record_then_the_next_makes_no_se
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
     state = run(step(1, "executor"), step(2, "verify", StepStatus.RUNNING))
     assert mirror.sync(state).problems == ()
-    assert board.statuses() == {"matrix:8:0": "running", "matrix:8:1": "done", "matrix:8:2": "running"}
+    assert board.statuses() == {"matrix:r8:0": "running", "matrix:r8:1": "done", "matrix:r8:2": "running"}
     assert mirror.sync(state) == CLEAN
 
 
@@ -408,15 +408,15 @@ def test_card_when_the_board_lost_it_then_it_comes_back_with_its_comments_and_li
     """What the host loses or a person deletes is put back, from the truth in our own store."""
     *_, last = ralph()
     mirror.sync(last)
-    for key in ("matrix:8:0", "matrix:8:2"):
+    for key in ("matrix:r8:0", "matrix:r8:2"):
         with board.kb.connect_closing() as conn:
             board.kb.delete_task(conn, board.card(key)["id"])
     report = mirror.sync(last)
     assert (report.created, report.problems) == (0, ())
     assert set(board.statuses().values()) == {"done"}
     assert len(board.statuses()) == 5
-    assert len(board.comments("matrix:8:2")) == 2
-    parent = board.card("matrix:8:0")["id"]
+    assert len(board.comments("matrix:r8:2")) == 2
+    parent = board.card("matrix:r8:0")["id"]
     assert len(board.rows("select * from task_links where parent_id = ?", parent)) == 4
 
 
@@ -424,12 +424,12 @@ def test_parts_of_cards_when_the_board_lost_them_then_one_sync_mends_all(board: 
     """A lost `done`, a lost comment and a lost link are each found by reading back."""
     *_, last = ralph()
     mirror.sync(last)
-    board.write("update tasks set status = 'running', result = null where idempotency_key = 'matrix:8:1'")
+    board.write("update tasks set status = 'running', result = null where idempotency_key = 'matrix:r8:1'")
     board.write("delete from task_comments where body like 'verified: FAIL%'")
-    board.write("delete from task_links where child_id = ?", board.card("matrix:8:3")["id"])
+    board.write("delete from task_links where child_id = ?", board.card("matrix:r8:3")["id"])
     assert mirror.sync(last) == SyncReport(repaired=3)
     assert mirror.sync(last) == CLEAN
-    assert board.card("matrix:8:1")["status"] == "done"
+    assert board.card("matrix:r8:1")["status"] == "done"
 
 
 def test_run_number_when_an_older_store_had_it_then_the_old_cards_are_left_alone(board: Board) -> None:
@@ -471,7 +471,7 @@ def test_150_quick_cards_when_another_process_writes_all_the_time_then_each_is_c
             one, two = step(1, "executor"), step(2, "verify", evidence=(evidence(15),))
             working = step(1, "executor", StepStatus.RUNNING)
             for state in (run(working), run(one), ended(RunOutcome.VERIFIED, one, two, reason="15/15")):
-                assert mirror.sync(replace(state, run_id=str(number))).problems == ()
+                assert mirror.sync(replace(state, run_id=f"r{number}")).problems == ()
     finally:
         other.kill()
         other.wait()
@@ -522,7 +522,7 @@ def test_cards_when_the_dispatcher_passes_ten_times_then_none_is_touched_or_spaw
     (board.home / "config.yaml").write_text("kanban: {default_assignee: default, auto_decompose: true}\n")
     asked = step(1, "plan", StepStatus.BLOCKED)
     mirror.sync(ended(RunOutcome.BLOCKED, asked, question="which?"))
-    mirror.sync(replace(run(step(1, "executor"), step(2, "verify", StepStatus.RUNNING)), run_id="9"))
+    mirror.sync(replace(run(step(1, "executor"), step(2, "verify", StepStatus.RUNNING)), run_id="r9"))
     card_id = mirror.open_specialist_card("review security", "look at the login", "s1")
     before = board.rows("select * from tasks order by id")
     spawned: list[object] = []
@@ -553,7 +553,7 @@ def test_running_card_when_the_host_calls_it_stale_then_the_next_sync_takes_it_b
     assert len(board.rows("select * from task_links")) == 1
 
 
-@pytest.mark.parametrize("key", ["matrix:8:0", "matrix:8:1"])
+@pytest.mark.parametrize("key", ["matrix:r8:0", "matrix:r8:1"])
 @pytest.mark.parametrize("column", ["done", "todo", "blocked", "scheduled", "triage"])
 def test_running_card_when_a_person_drags_it_away_then_it_is_taken_back_and_says_why(
     board: Board, mirror: KanbanMirror, key: str, column: str
@@ -578,13 +578,13 @@ def test_closed_card_when_a_person_drags_it_away_then_it_is_closed_again(
     """A finished step stays finished, with its verdict, wherever it is dragged."""
     *_, last = ralph()
     mirror.sync(last)
-    before = board.card("matrix:8:2")["result"]
-    board.drag("matrix:8:2", column)
+    before = board.card("matrix:r8:2")["result"]
+    board.drag("matrix:r8:2", column)
     assert mirror.sync(last).problems == ()
-    assert (board.card("matrix:8:2")["status"], board.card("matrix:8:2")["result"]) == ("done", before)
+    assert (board.card("matrix:r8:2")["status"], board.card("matrix:r8:2")["result"]) == ("done", before)
 
 
-@pytest.mark.parametrize("key", ["matrix:8:0", "matrix:8:1"])
+@pytest.mark.parametrize("key", ["matrix:r8:0", "matrix:r8:1"])
 def test_card_when_a_person_archives_it_then_it_stays_away_and_no_new_one_comes(
     board: Board, mirror: KanbanMirror, key: str
 ) -> None:
@@ -608,9 +608,9 @@ def test_run_whose_card_is_archived_when_it_goes_on_then_it_opens_no_more_step_c
 ) -> None:
     """Who puts a run's card away wants to see no more of that run."""
     mirror.sync(run(step(1, "executor", StepStatus.RUNNING)))
-    board.drag("matrix:8:0", "archived")
+    board.drag("matrix:r8:0", "archived")
     assert mirror.sync(run(step(1, "executor"), step(2, "verify", StepStatus.RUNNING))).problems == ()
-    assert board.statuses() == {"matrix:8:0": "archived", "matrix:8:1": "done"}
+    assert board.statuses() == {"matrix:r8:0": "archived", "matrix:r8:1": "done"}
 
 
 def test_card_when_a_person_rewrites_it_and_comments_then_the_text_returns_and_the_comment_stays(
@@ -619,14 +619,14 @@ def test_card_when_a_person_rewrites_it_and_comments_then_the_text_returns_and_t
     """Our words are put back; a person's words are theirs."""
     state = run(step(1, "executor", StepStatus.RUNNING))
     mirror.sync(state)
-    card = board.card("matrix:8:1")
+    card = board.card("matrix:r8:1")
     board.write("update tasks set title = 'mine', body = 'now', priority = 7 where id = ?", card["id"])
     with board.kb.connect_closing() as conn:
         board.kb.add_comment(conn, card["id"], "SwitchUI", "please hurry")
     assert mirror.sync(state) == SyncReport(repaired=1)
-    after = board.card("matrix:8:1")
+    after = board.card("matrix:r8:1")
     assert (after["title"], after["body"], after["priority"]) == (card["title"], card["body"], 0)
-    assert board.comments("matrix:8:1") == ["please hurry"]
+    assert board.comments("matrix:r8:1") == ["please hurry"]
 
 
 def test_card_when_a_person_gives_it_to_a_profile_then_it_comes_back_to_our_lane(
@@ -636,10 +636,10 @@ def test_card_when_a_person_gives_it_to_a_profile_then_it_comes_back_to_our_lane
     state = run(step(1, "executor", StepStatus.RUNNING))
     mirror.sync(state)
     with board.kb.connect_closing() as conn:
-        board.kb.reassign_task(conn, board.card("matrix:8:1")["id"], "default", reclaim_first=True)
-    assert board.card("matrix:8:1")["assignee"] == "default"
+        board.kb.reassign_task(conn, board.card("matrix:r8:1")["id"], "default", reclaim_first=True)
+    assert board.card("matrix:r8:1")["assignee"] == "default"
     assert mirror.sync(state).problems == ()
-    card = board.card("matrix:8:1")
+    card = board.card("matrix:r8:1")
     assert (card["assignee"], card["status"]) == ("matrix-coder", "running")
 
 
@@ -649,12 +649,12 @@ def test_card_when_another_worker_holds_it_then_it_is_left_alone_and_reported(
     """We never pull a card from under a worker that is not ours."""
     mirror.sync(run())
     with board.kb.connect_closing() as conn:
-        card = board.card("matrix:8:0")["id"]
+        card = board.card("matrix:r8:0")["id"]
         board.kb.reassign_task(conn, card, "default", reclaim_first=True)
         board.kb.claim_task(conn, card, claimer="host:1")
     (problem,) = mirror.sync(ended(RunOutcome.VERIFIED)).problems
     assert "another worker" in problem
-    assert board.card("matrix:8:0")["claim_lock"] == "host:1"
+    assert board.card("matrix:r8:0")["claim_lock"] == "host:1"
 
 
 # Single specialists -----------------------------------------------------------------------------------
@@ -667,6 +667,7 @@ def test_specialist_card_when_its_turn_ends_then_it_is_closed_with_what_happened
     """One turn, one card, closed as done, interrupted or failed."""
     card_id = mirror.open_specialist_card("review security", "look at the login", "s1", turn="t1")
     assert card_id is not None
+    assert mirror.open_specialist_card("review security", "look at the login", "s1", turn="t1") == card_id
     assert mirror.open_specialist_card("review security", "look at the login", "s2", turn="t1") != card_id
     assert board.rows("select status, title from tasks where id = ?", card_id) == [
         {"status": "running", "title": "review security · look at the login"}
@@ -747,9 +748,9 @@ def test_thread_when_notified_many_times_then_the_board_shows_the_last_state_at_
     thread = MirrorThread(mirror, lambda _: now[0], on_report=said)
     for n in range(1_000):
         now[0] = states[min(n // 100, len(states) - 1)]
-        thread.notify("8")
+        thread.notify("r8")
     now[0] = states[-1]
-    thread.notify("8")
+    thread.notify("r8")
     assert thread.stop(60)
     assert set(board.statuses().values()) == {"done"}
     assert len(said.said) < 100
@@ -763,15 +764,15 @@ def test_thread_when_the_board_is_locked_then_notify_returns_and_the_card_comes_
     thread = MirrorThread(mirror, lambda _: run(), first_wait_s=0.05, on_report=said)
     with contextlib.closing(sqlite3.connect(board.home / "kanban.db", isolation_level=None)) as other:
         other.execute("begin immediate")
-        thread.notify("8")
+        thread.notify("r8")
         said.wait_for(lambda r: r.problems)
         for _ in range(1_000):
-            thread.notify("8")
+            thread.notify("r8")
         assert board.statuses() == {}
         other.execute("rollback")
     said.wait_for(lambda r: r.created)
     assert thread.stop(60)
-    assert board.statuses() == {"matrix:8:0": "running"}
+    assert board.statuses() == {"matrix:r8:0": "running"}
 
 
 def test_thread_when_a_live_card_is_dragged_then_it_comes_back_without_a_notice(
@@ -780,18 +781,18 @@ def test_thread_when_a_live_card_is_dragged_then_it_comes_back_without_a_notice(
     """A run that goes on is looked at again from time to time."""
     said = Reports()
     thread = MirrorThread(mirror, lambda _: run(), refresh_s=0.05, on_report=said)
-    thread.notify("8")
+    thread.notify("r8")
     said.wait_for(lambda r: r.created)
-    board.drag("matrix:8:0", "done")
+    board.drag("matrix:r8:0", "done")
     said.wait_for(lambda r: r.repaired)
     assert thread.stop(60)
-    assert board.statuses() == {"matrix:8:0": "running"}
+    assert board.statuses() == {"matrix:r8:0": "running"}
 
 
 def test_findings_when_a_review_reports_them_then_its_comment_lists_them(board: Board, mirror: KanbanMirror) -> None:
     """Severity, place and words of each finding are on the step's card."""
     finding = Finding(severity=Severity.HIGH, summary="SQL from user input", file="db.py", line=12)
     mirror.sync(run(step(1, "review", lens="security", report=report(StepVerdict.FAIL, findings=(finding,)))))
-    (comment,) = board.comments("matrix:8:1")
+    (comment,) = board.comments("matrix:r8:1")
     assert comment.startswith("claimed: FAIL by review security\n\n```\n")
     assert "HIGH db.py:12 SQL from user input" in comment

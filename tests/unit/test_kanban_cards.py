@@ -193,22 +193,8 @@ def test_title_of_a_specialist_when_its_turn_ended_then_it_says_how(end: CardEnd
 
 
 SWITCH_UI_TAGS = [
-    "review",
-    "token",
-    "model",
-    "prompt",
-    "migrate",
-    "load",
-    "parse",
-    "sync",
-    "worker",
-    "job",
-    "parallel",
-    "queue",
-    "system",
-    "design",
-    "refactor",
-    "schema",
+    *("review", "token", "model", "prompt", "migrate", "load", "parse", "sync"),
+    *("worker", "job", "parallel", "queue", "system", "design", "refactor", "schema"),
 ]
 
 

@@ -89,7 +89,7 @@ class KanbanMirror:
         card = specialist_card(route, goal, session_id, turn or f"{now:.3f}")
         try:
             board = HostBoard(self._board)
-            for left in board.open_singles(session_id, now - FORGOTTEN_AFTER_S):
+            for left in board.left_open(card, now - FORGOTTEN_AFTER_S):
                 board.complete(left, "interrupted: its turn never came to an end", {"end": CardEnd.INTERRUPTED})
             board.keep()
             card_id = _open_single(board, card)

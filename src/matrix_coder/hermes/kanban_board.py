@@ -88,14 +88,15 @@ class HostBoard:
             task = self._kb.get_task(conn, card_id)
             return str(task.status) if task else ""
 
-    def open_singles(self, session_id: str, older_than: float) -> list[str]:
-        """Cards of single specialists left open by that session, or by any before `older_than`."""
+    def left_open(self, card: Card, older_than: float) -> list[str]:
+        """Cards of single specialists left open by this one's session, or by any before `older_than`."""
         sql = (
             "select id from tasks where idempotency_key like 'matrix:single:%' and assignee = ?"
-            " and status in ('running', 'ready') and (session_id = ? or created_at < ?)"
+            " and status in ('running', 'ready') and idempotency_key != ? and (session_id = ? or created_at < ?)"
         )
+        values = (ASSIGNEE, card.key, card.session_id, older_than)
         with self._connection() as conn:
-            return [str(row["id"]) for row in conn.execute(sql, (ASSIGNEE, session_id, older_than))]
+            return [str(row["id"]) for row in conn.execute(sql, values)]
 
     # Writing ------------------------------------------------------------------------------------------
 

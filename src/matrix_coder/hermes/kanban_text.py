@@ -84,8 +84,8 @@ class Card:
 
 
 def run_tag(run_id: str) -> str:
-    """`r8` for run 8: what stands at the start of each of its cards."""
-    return f"r{run_id}" if run_id.isdigit() else one_line(run_id, 8)
+    """`r8` for the run of that id, or of number 8: what stands at the start of each of its cards."""
+    return f"r{run_id}" if run_id.isdigit() else one_line(run_id, 12)
 
 
 def card_key(run_id: str, step: int) -> str:
