@@ -39,10 +39,14 @@ _CONFIG = (
     "core.attributesFile=/dev/null",
     "core.quotePath=false",
     "gc.auto=0",
+    "core.protectHFS=false",
+    "core.protectNTFS=false",
     "protocol.allow=never",
     "advice.addEmbeddedRepo=false",
 )
 _GIT_SECONDS = 300
+# The id of an empty file, in every repository.
+_EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
 
 class GitFailed(MatrixError):
@@ -53,12 +57,16 @@ class GitFailed(MatrixError):
 
 def find_workspace(path: Path) -> Path:
     """The root of the repository that holds `path`. Raises WorkspaceRefused, with the way out."""
-    start = path.expanduser()
-    if not start.is_dir():
+    try:
+        # RuntimeError: a home of nobody, a circle of links; OSError: a name too long, a place that is shut.
+        start = path.expanduser().resolve()
+        is_directory = start.is_dir()
+    except (RuntimeError, OSError, ValueError):
+        start, is_directory = path, False
+    if not is_directory:
         raise WorkspaceRefused(
             "a directory inside a git repository", f"{path} (no such directory)", "name one that exists"
         )
-    start = start.resolve()
     root = next((p for p in (start, *start.parents) if (p / ".git").exists()), None)
     if root is None:
         raise WorkspaceRefused(
@@ -75,7 +83,7 @@ class Trees:
     def __init__(self, workspace: Path, store: Path) -> None:
         self.workspace = workspace
         self.git_dir = store / "trees.git"
-        if not (self.git_dir / "HEAD").exists():
+        if not (self.git_dir / "ready").exists():
             self._create()
 
     def _create(self) -> None:
@@ -90,6 +98,30 @@ class Trees:
         kept = own.read_text(encoding="utf-8", errors="replace") if own.is_file() else ""
         (info / "exclude").write_text(kept + "\n" + "\n".join(_CACHES) + "\n", encoding="utf-8")
         (info / "attributes").write_text(_ATTRIBUTES, encoding="utf-8")
+        self._add_tracked()
+        (self.git_dir / "ready").touch()
+
+    def _add_tracked(self) -> None:
+        """Take in the files that the repository tracks although it ignores them.
+
+        Their names come from a copy of its index, read with our own configuration; an index that can't be
+        read names none.
+        """
+        copy = self.git_dir / "their-index"
+        with contextlib.suppress(OSError, GitFailed):
+            index = _git_dir(self.workspace) / "index"
+            if not index.is_file():
+                return
+            shutil.copyfile(index, copy)
+            env = self._environment() | {"GIT_INDEX_FILE": str(copy)}
+            listing = ["git", "ls-files", "-z", "--cached", "--ignored", "--exclude-standard"]
+            names = [n for n in _run(listing, cwd=self.workspace, env=env).split("\0") if n and not _is_cache(n)]
+            present = [n for n in names if (self.workspace / n).is_symlink() or (self.workspace / n).is_file()]
+            if present:
+                copy.write_bytes(os.fsencode("\0".join(present)))
+                self._git(
+                    "--literal-pathspecs", "add", "--force", f"--pathspec-from-file={copy}", "--pathspec-file-nul"
+                )
 
     def _environment(self, *, with_repository: bool = True) -> dict[str, str]:
         env = {
@@ -115,10 +147,26 @@ class Trees:
         # A recorder that was killed may have left its lock; this directory has one writer at a time.
         with contextlib.suppress(FileNotFoundError):
             (self.git_dir / "index.lock").unlink()
+        self._open_nested()
         self._git("add", "--all", "--", ".")
         tree = self._git("write-tree").strip()
         self._git("update-ref", f"refs/trees/{tree}", self._commit(tree))
         return tree
+
+    def _open_nested(self) -> None:
+        """Make git take nested repositories for the directories that they are.
+
+        It would record a nested repository as one id and not look into it, or refuse it; where its index knows
+        a file inside, it records the files. The file named here does not exist, so no tree ever holds it.
+        """
+        opened: set[str] = set()
+        while nested := {p for p in self._others() if p.endswith("/")} - opened:
+            for path in nested:
+                self._git("update-index", "--add", "--cacheinfo", f"100644,{_EMPTY},{path}.matrix-coder")
+            opened |= nested
+
+    def _others(self) -> list[str]:
+        return self._git("ls-files", "--others", "--exclude-standard", "-z").split("\0")
 
     def _commit(self, tree: str) -> str:
         who = dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "matrix-coder")
@@ -131,7 +179,7 @@ class Trees:
     def changed(self, before: str, after: str) -> tuple[str, ...]:
         """The paths that differ between two recorded trees, sorted."""
         out = self._git("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
-        return tuple(sorted(p for p in out.split("\0") if p))
+        return tuple(sorted(_printable(p) for p in out.split("\0") if p))
 
     def diff(self, before: str, after: str) -> str:
         """The unified diff between two recorded trees."""
@@ -141,7 +189,7 @@ class Trees:
 
     def stat(self, before: str, after: str) -> str:
         """The diff between two recorded trees as a short table of files and line counts."""
-        return self._git("diff-tree", "-r", "--stat=100", "--no-color", before, after).strip()
+        return _printable(self._git("diff-tree", "-r", "--stat=100", "--no-color", before, after)).rstrip()
 
 
 def throw_away_copy(workspace: Path, target: Path) -> Path:
@@ -151,19 +199,41 @@ def throw_away_copy(workspace: Path, target: Path) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     _run(["cp", "--archive", "--reflink=auto", "--", str(workspace), str(target)], cwd=target.parent, env=None)
     link = target / ".git"
-    if link.is_file():
+    if link.is_symlink() or link.is_file():
         # A linked worktree or submodule: git commands in the copy would write into the original's directory.
         link.unlink()
     return target
 
 
+def _git_dir(workspace: Path) -> Path:
+    """Where the repository keeps its own index: `.git`, or where a linked worktree's file points."""
+    own = workspace / ".git"
+    if own.is_file():
+        return workspace / own.read_text(encoding="utf-8", errors="replace").removeprefix("gitdir:").strip()
+    return own
+
+
+def _is_cache(name: str) -> bool:
+    folders = {c.rstrip("/") for c in _CACHES if c.endswith("/")}
+    return name.endswith(".pyc") or not folders.isdisjoint(name.split("/"))
+
+
+def _printable(text: str) -> str:
+    """Text with the bytes that are no UTF-8, which file names may hold, written out as escapes."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def line_count(workspace: Path, file: str) -> int | None:
     """How many lines a file of the workspace has; None when there is no such file inside it."""
-    path = (workspace / file).resolve()
-    if not path.is_relative_to(workspace.resolve()) or not path.is_file():
+    try:
+        # The name is a model's: it may be no name at all, too long, or a circle of links.
+        path = (workspace / file).resolve()
+        if not path.is_relative_to(workspace.resolve()) or not path.is_file():
+            return None
+        with path.open("rb") as stream:
+            return sum(chunk.count(b"\n") for chunk in iter(lambda: stream.read(1 << 16), b"")) + 1
+    except (OSError, ValueError, RuntimeError):
         return None
-    with path.open("rb") as stream:
-        return sum(chunk.count(b"\n") for chunk in iter(lambda: stream.read(1 << 16), b"")) + 1
 
 
 def _run(command: list[str], *, cwd: Path, env: dict[str, str] | None) -> str:
