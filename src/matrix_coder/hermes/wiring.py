@@ -14,6 +14,7 @@ def register_all(ctx: Any) -> None:
     """Name the workflow and command ports to the hooks, `/matrix` and `hermes matrix` to the host."""
     provide("workflow", _runs)
     provide("command", _commands)
+    provide("card", _cards)
     ctx.register_command(
         "matrix", _slash, description="Matrix Coder: runs, status, show, cancel, why", args_hint="help"
     )
@@ -26,6 +27,12 @@ def _runs() -> Any:
     from .runs import ChatRuns  # noqa: PLC0415 - with the first turn
 
     return ChatRuns()
+
+
+def _cards() -> Any:
+    from .specialist_cards import SpecialistCards  # noqa: PLC0415 - with the first turn
+
+    return SpecialistCards()
 
 
 def _commands() -> Any:
