@@ -384,6 +384,18 @@ def test_request_when_the_session_moved_on_under_a_new_id_then_the_turn_is_the_s
     assert len(intake.turns) == 0
 
 
+def test_offer_when_the_host_compresses_between_the_turns_then_it_follows_the_session() -> None:
+    """A session that goes on under a new id keeps its offer and its last decision."""
+    intake = connected()
+    intake.inject(hook(TYPO, "old:task:1", "old", task_id="task"))
+    intake.output("done", "old")
+    intake.clear({"session_id": "old", "turn_id": "old:task:1"})
+    accepted = hook("invoke Matrix Coder anyway", "old:task:2", "new", task_id="task")
+    assert compose("executor", surface="chat") in taken(intake.inject(accepted))
+    assert intake.last_decision("old") is None
+    assert intake.last_decision("new") is not None
+
+
 def test_seed_names_when_called_then_they_work_on_the_intake_of_the_process() -> None:
     """`_inject_persona` and `_clear_persona` are the host's callbacks."""
     module.connect(Ports(key=lambda: KEY))

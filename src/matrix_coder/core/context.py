@@ -55,15 +55,18 @@ def current_message(history: Sequence[Message], said: str) -> Message | None:
     return same[-1] if same else users[-1]
 
 
-def open_end(history: Sequence[Message], current: Message | None) -> tuple[Message, ...]:
-    """The unanswered user messages right before the current one: the host joins them into one text."""
+def carriers(history: Sequence[Message], current: Message | None) -> tuple[Message, ...]:
+    """The messages that the turn's text may be sent from: the current one, or the first of the unanswered
+    ones right before it, which the host joins into one."""
+    if current is None:
+        return ()
     end: list[Message] = []
     for message in reversed(history):
         if message.get("role") != "user":
             break
         if message is not current:
             end.append(message)
-    return tuple(reversed(end))
+    return (*reversed(end), current)
 
 
 def rewritten(request: MutableMapping[str, object], turn: Turn | None, key: Key) -> bool:
@@ -88,16 +91,16 @@ def rewritten(request: MutableMapping[str, object], turn: Turn | None, key: Key)
 
 
 def stamp(turn: Turn) -> None:
-    """Gives the block to the stored message that the host joined this turn's text to.
+    """Gives the block to the stored message that this turn's text is sent from.
 
-    The joined message has lost what was to be sent in its place; the request for a summary at the
+    A joined message has lost what was to be sent in its place; the request for a summary at the
     iteration limit is built from it without passing any middleware.
     """
-    if turn.block is None or not turn.user_text:
-        return
-    for message in turn.open_end:
+    for message in turn.carriers:
         content = message.get("content")
-        if isinstance(content, str) and content.endswith(GAP + turn.user_text) and "api_content" not in message:
+        if turn.block is None or not isinstance(content, str) or "api_content" in message:
+            continue
+        if content == turn.user_text or content.endswith(GAP + turn.user_text):
             message["api_content"] = content + GAP + turn.block.text
             return
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from .context import current_message, open_end, rewritten, scrub, text_of
+from .context import carriers, current_message, rewritten, scrub, text_of
 from .decision import Decision, GateOutcome
 from .errors import MatrixError
 from .intent_gate import answers_tip, decide
@@ -51,10 +51,12 @@ _COMMAND_LINE = re.compile(r"\s*/matrix(?:\s|$)")
 class Ports:
     """What the intake is connected to; each default does nothing.
 
-    `key` gives the secret that seals the blocks; `is_person` and `is_review` judge a hook's arguments.
+    `key` gives the secret that seals the blocks; `most_text` the characters that the host passes on whole;
+    `is_person` and `is_review` judge a hook's arguments.
     """
 
     key: Callable[[], bytes] = lambda: b"not connected to a host"
+    most_text: Callable[[], int] = lambda: 10_000
     is_person: Callable[[Kwargs], bool] = lambda _: True
     is_review: Callable[[], bool] = lambda: False
     workflow: WorkflowPort | None = None
@@ -89,7 +91,9 @@ class Intake:
             turn=turn_tag(turn.turn_id),
             user_text=turn.user_text,
         )
-        return {"context": turn.block.text}
+        # The host would put a stub in the place of a longer text; left out here, it is added to each request.
+        fits = len(turn.block.text) <= self.ports.most_text()
+        return {"context": turn.block.text} if fits else None
 
     def clear(self, kwargs: Kwargs) -> None:
         """The turn is answered: nothing of it stays."""
@@ -123,6 +127,7 @@ class Intake:
         """Makes an outgoing request hold this turn's block once and no other; whether it changed."""
         turn = self.turns.of(turn_id)
         if turn is not None and session_id and turn.session_id != session_id:
+            self._followed(turn.session_id, session_id)
             self.turns.moved(turn, session_id)
         return rewritten(request, turn, self.ports.key)
 
@@ -132,17 +137,27 @@ class Intake:
 
     def _begun(self, kwargs: Kwargs, history: Sequence[Message], pasted: tuple[str, ...]) -> Turn:
         """A new turn of the session. One that ended without a word to us ends here."""
+        before = _predecessor(kwargs)
+        if before:
+            self._followed(before, _text(kwargs, "session_id"))
         current = current_message(history, text_of(kwargs.get("user_message")))
         turn = Turn(
             session_id=_text(kwargs, "session_id"),
             turn_id=_text(kwargs, "turn_id"),
             user_text=text_of(current.get("content") if current else kwargs.get("user_message")),
-            open_end=open_end(history, current),
+            carriers=carriers(history, current),
             pasted=pasted,
         )
         for earlier in self.turns.begin(turn):
             self._ended(earlier, CardEnd.INTERRUPTED)
         return turn
+
+    def _followed(self, before: str, session_id: str) -> None:
+        """The session goes on under a new id: what was kept for the old one is kept for the new one."""
+        for kept in (self._offers, self._decisions):
+            value = kept.pop(before)
+            if value is not None:
+                kept.put(session_id, value)
 
     def _ended(self, turn: Turn | None, end: CardEnd) -> None:
         if turn is not None and turn.card is not None and self.ports.card is not None:
@@ -211,6 +226,15 @@ def _offered(history: Sequence[Message]) -> Decision | None:
     asked = [m for m in history[:-2] if m.get("role") == "user"][-1:]
     decisions = [decide(text_of(m.get("content"))) for m in asked]
     return next((d for d in decisions if d.outcome is GateOutcome.DIRECT), None)
+
+
+def _predecessor(kwargs: Kwargs) -> str:
+    """The id that the session had when the turn began, if the host has changed it since; else empty.
+
+    A turn's id starts with its session's. The host compresses before it calls the first hook.
+    """
+    session, found, _ = _text(kwargs, "turn_id").rpartition(f":{_text(kwargs, 'task_id')}:")
+    return session if found and session != _text(kwargs, "session_id") else ""
 
 
 def _bounded(body: str) -> str:

@@ -20,8 +20,8 @@ MOST_SESSIONS = 1_024
 class Turn:
     """One turn of a session while it runs.
 
-    `block` is what it injects; `open_end` are the host's own messages at the end of the history that it
-    may join into one; `pasted` are user texts of the conversation that hold something like a mark.
+    `block` is what it injects; `carriers` are the host's own messages that may carry it; `pasted` are user
+    texts of the conversation that hold something like a mark.
     """
 
     session_id: str
@@ -30,7 +30,7 @@ class Turn:
     block: Block | None = None
     decision: Decision | None = None
     tip: bool = False
-    open_end: Sequence[Message] = ()
+    carriers: Sequence[Message] = ()
     pasted: tuple[str, ...] = ()
     card: str | None = None
     failed: bool = False

@@ -1,16 +1,24 @@
-"""Who speaks in a turn: a person, or the host itself."""
+"""What the host lets through: who speaks in a turn, and how long a text it passes on."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 
+from tools.hook_output_spill import get_spill_config
 from tools.skill_provenance import is_background_review as is_review
 
 from ..core.context import text_of
 from ..core.intent_gate import is_host_text
 
-__all__ = ["is_person", "is_review"]
+__all__ = ["is_person", "is_review", "most_text"]
+
+
+def most_text() -> int:
+    """The characters that the host passes on whole; what is longer it replaces by a stub."""
+    config = get_spill_config()
+    return int(config["max_chars"]) if config["enabled"] else sys.maxsize
 
 
 def is_person(kwargs: Mapping[str, object]) -> bool:

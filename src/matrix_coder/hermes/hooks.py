@@ -33,7 +33,7 @@ def _connect() -> Intake:
     from ..core import intake  # noqa: PLC0415 - the lexicon and the personas load with the first turn
     from . import guard, marks  # noqa: PLC0415 - the host's
 
-    ports = intake.Ports(key=marks.key, is_person=guard.is_person, is_review=guard.is_review)
+    ports = intake.Ports(key=marks.key, most_text=guard.most_text, is_person=guard.is_person, is_review=guard.is_review)
     for name, make in _providers.items():
         setattr(ports, name, make())
     return intake.connect(ports)
