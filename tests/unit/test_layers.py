@@ -115,8 +115,8 @@ def test_dbos_when_it_is_imported_then_by_the_worker_alone() -> None:
     assert found == {"engine/worker.py"}
 
 
-def test_late_imports_by_name_when_looked_for_then_the_front_door_and_the_launcher_alone() -> None:
-    """An import by name hides from the rules above, so each is listed here: the core's front door, the launcher."""
+def test_late_imports_by_name_when_looked_for_then_the_listed_places_alone() -> None:
+    """An import by name hides from the rules above, so each is listed: front door, launcher, the dashboard's shim."""
     found = {
         str(file.relative_to(ROOT))
         for file in ROOT.rglob("*.py")
@@ -124,4 +124,4 @@ def test_late_imports_by_name_when_looked_for_then_the_front_door_and_the_launch
         if isinstance(node, ast.Call)
         and getattr(node.func, "attr", getattr(node.func, "id", "")) in ("import_module", "__import__")
     }
-    assert found == {"core/harness.py", "launch.py"}
+    assert found == {"core/harness.py", "launch.py", "dashboard/plugin_api.py"}

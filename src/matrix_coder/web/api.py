@@ -1,0 +1,162 @@
+"""The dashboard's API, mounted by the host at /api/plugins/matrix_coder. The host's own check stands before it all.
+
+Plain functions run in threads, so that the store and git never hold the host's event loop.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import StreamingResponse
+
+from ..core.errors import RunUnknown
+from ..core.intent_gate import explain
+from ..engine import views
+from ..engine.client import Client
+from ..engine.paths import hermes_home, state_dir
+from ..engine.store import Store
+from . import configuration, diffs, outputs, runs, stream
+from .commands import carry_out
+from .problems import ProblemRoute
+from .shapes import (
+    CommandAnswer,
+    CommandRequest,
+    Diff,
+    DiffFile,
+    EvidenceDetail,
+    OutputPart,
+    Problem,
+    ReportText,
+    RouteAnswer,
+    RouteRequest,
+    RunDetail,
+    RunPage,
+    SettingsAnswer,
+)
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem} for status in (400, 404, 409, 422, 500, 501, 503)
+}
+router = APIRouter(prefix="/v1", route_class=ProblemRoute, responses=_PROBLEMS, tags=["matrix_coder"])
+
+Limit = Annotated[int, Query(ge=1, le=runs.MAX_PAGE)]
+
+
+def _store(run_id: str) -> Store:
+    """The store, for a run. It is not made by looking: without one there is no run."""
+    home = hermes_home()
+    if not (state_dir(home) / "runs.db").is_file():
+        raise RunUnknown("the id of a run", run_id, "no run was ever started here")
+    return Store(home)
+
+
+@router.get("/runs")
+def list_runs(
+    before: Annotated[int | None, Query(ge=1)] = None,
+    limit: Limit = 50,
+    state: Annotated[str, Query(max_length=40)] = "",
+    workflow: Annotated[str, Query(max_length=40)] = "",
+    text: Annotated[str, Query(max_length=200)] = "",
+) -> RunPage:
+    """Runs, newest first."""
+    home = hermes_home()
+    if not (state_dir(home) / "runs.db").is_file():
+        return runs.empty_page(time.time())
+    asked = runs.Asked(before=before, limit=limit, state=state, workflow=workflow, text=text.strip())
+    return runs.page(Store(home), asked)
+
+
+@router.get("/runs/{run_id}")
+def get_run(run_id: str) -> RunDetail:
+    """One run with its steps."""
+    return runs.detail(_store(run_id), run_id)
+
+
+@router.get("/runs/{run_id}/report")
+def get_report(run_id: str) -> ReportText:
+    """The final report."""
+    return outputs.report_text(_store(run_id), run_id)
+
+
+@router.get("/runs/{run_id}/diff")
+def get_diff(run_id: str) -> Diff:
+    """What the run changed so far."""
+    return diffs.run_diff(_store(run_id), run_id)
+
+
+@router.get("/runs/{run_id}/diff/{index}")
+def get_diff_file(run_id: str, index: int) -> DiffFile:
+    """One file of what the run changed."""
+    return diffs.run_patch(_store(run_id), run_id, index)
+
+
+@router.get("/runs/{run_id}/steps/{step}/diff")
+def get_step_diff(run_id: str, step: int) -> Diff:
+    """What changed during a step."""
+    return diffs.step_diff(_store(run_id), run_id, step)
+
+
+@router.get("/runs/{run_id}/steps/{step}/diff/{index}")
+def get_step_diff_file(run_id: str, step: int, index: int) -> DiffFile:
+    """One file of what changed during a step."""
+    return diffs.step_patch(_store(run_id), run_id, step, index)
+
+
+@router.get("/runs/{run_id}/steps/{step}/evidence/{index}")
+def get_evidence(run_id: str, step: int, index: int) -> EvidenceDetail:
+    """One check of a step with its cases; step 0 is the starting tree."""
+    return outputs.evidence_detail(_store(run_id), run_id, step, index)
+
+
+@router.get("/runs/{run_id}/steps/{step}/evidence/{index}/output")
+def get_output(
+    run_id: str,
+    step: int,
+    index: int,
+    end: Annotated[int | None, Query(ge=0)] = None,
+    limit: Annotated[int, Query(ge=1, le=outputs.MAX_PART)] = 65_536,
+) -> OutputPart:
+    """A part of what a check printed: up to its end, or up to byte `end`."""
+    return outputs.output(_store(run_id), run_id, step, index, end=end, limit=limit)
+
+
+@router.post("/runs/{run_id}/commands")
+def post_command(run_id: str, asked: CommandRequest) -> CommandAnswer:
+    """Give a command to a run."""
+    client = Client(_store(run_id).home)
+    message = carry_out(client, run_id, asked.name, asked.arguments)
+    return CommandAnswer(message=message, run=runs.summary(client.show(run_id)))
+
+
+@router.get("/runs/{run_id}/events", response_class=StreamingResponse)
+async def follow_run(request: Request, run_id: str, after: Annotated[int, Query(ge=0)] = 0) -> StreamingResponse:
+    """The run's events after `after`, as they happen."""
+    return _events(request, views.run_number(run_id), after)
+
+
+@router.get("/events", response_class=StreamingResponse)
+async def follow_all(request: Request, after: Annotated[int, Query(ge=0)] = 0) -> StreamingResponse:
+    """The events of all runs after `after`, as they happen."""
+    return _events(request, None, after)
+
+
+def _events(request: Request, number: int | None, after: int) -> StreamingResponse:
+    events = stream.follow(hermes_home(), number, after, request.is_disconnected)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+@router.post("/route")
+def post_route(asked: RouteRequest) -> RouteAnswer:
+    """How a message would be routed, and why. Nothing starts."""
+    told = explain(asked.text)
+    kept: dict[str, Any] = {key: told[key] for key in RouteAnswer.model_fields if key in told}
+    return RouteAnswer.model_validate({"score": None, "roles": {}, "runner_up": None, "masked": []} | kept)
+
+
+@router.get("/settings")
+def get_settings() -> SettingsAnswer:
+    """The effective configuration, and where each value comes from."""
+    return configuration.settings_answer(hermes_home())

@@ -1,0 +1,66 @@
+"""Events as they happen, as server-sent events that a page reads with an authorised fetch."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+from ..core.errors import StoreError
+from ..engine import views
+from ..engine.paths import state_dir
+from ..engine.store import Store
+
+_POLL_S = 0.1
+_PING_S = 10.0
+_BATCH = 500
+# A stream ends by itself now and then and its reader comes back to where it was: the dashboard can be stopped
+# while pages are open, since its server waits for every answer that is under way.
+LIFETIME_S = 45.0
+
+Gone = Callable[[], Awaitable[bool]]
+
+
+async def follow(home: Path, number: int | None, after: int, gone: Gone) -> AsyncIterator[str]:
+    """The events of a run, or of all runs for None, with an id above `after`, each once and in order.
+
+    The store is read in a thread of its own a few times a second; an error of it ends the stream, and its
+    reader comes back.
+    """
+    yield "retry: 1000\n: follows the run store\n\n"
+    ends = time.monotonic() + LIFETIME_S
+    pinged = time.monotonic()
+    while time.monotonic() < ends and not await gone():
+        try:
+            rows = await asyncio.to_thread(_after, home, number, after)
+        except (StoreError, sqlite3.Error):
+            return
+        for row in rows:
+            after = int(row["id"])
+            yield _message(row)
+        if time.monotonic() - pinged > _PING_S:
+            pinged = time.monotonic()
+            yield ": here\n\n"
+        if len(rows) < _BATCH:
+            await asyncio.sleep(_POLL_S)
+
+
+def _after(home: Path, number: int | None, after: int) -> list[sqlite3.Row]:
+    if not (state_dir(home) / "runs.db").is_file():
+        return []
+    which, values = ("", [after]) if number is None else ("and run_id = ?", [after, number])
+    return Store(home).read(f"select * from events where id > ? {which} order by id limit {_BATCH}", *values)
+
+
+def _message(row: sqlite3.Row) -> str:
+    event = {
+        "id": row["id"],
+        "run_id": views.run_id_of(row["run_id"]),
+        "at": row["at"],
+        "kind": row["kind"],
+        "data": json.loads(row["data"]),
+    }
+    return f"id: {row['id']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n"
