@@ -54,8 +54,11 @@ def fit_coding(rows, gold, weight, *, epochs=12, l2=2e-4, rate=0.15, seed=7, pri
     w, g = [0.0] * size, [1e-2] * size
     order = list(range(len(rows)))
     rnd = random.Random(seed)
-    for _ in range(epochs):
+    total, kept = [0.0] * size, 0
+    for epoch in range(epochs):
         rnd.shuffle(order)
+        if epoch > epochs // 2:
+            total, kept = [a + b for a, b in zip(total, w, strict=True)], kept + 1
         for k in order:
             row = rows[k]
             z = sum([w[i] * v for i, v in row])
@@ -67,7 +70,7 @@ def fit_coding(rows, gold, weight, *, epochs=12, l2=2e-4, rate=0.15, seed=7, pri
                 d = err * v + l2 * w[i]
                 g[i] += d * d
                 w[i] -= rate * d / math.sqrt(g[i])
-    return w
+    return [(a + b) / (kept + 1) for a, b in zip(total, w, strict=True)]
 
 
 def fit_roles(rows, gold, *, epochs=25, l2=1e-3, rate=0.15, seed=7):
@@ -108,7 +111,7 @@ def train(data, extra, args):
     rows = [x["_row"] for x in data] + [r for r, _ in extra]
     table = Table(rows, args.least)
     gold = [float(x["coding"]) for x in data] + [y for _, y in extra]
-    weight = [args.weight] * len(data) + [1.0 if y else args.negative for _, y in extra]
+    weight = [args.weight] * len(data) + [args.positive if y else args.negative for _, y in extra]
     w = fit_coding([table.pack(r) for r in rows], gold, weight, epochs=args.epochs, l2=args.l2)
     coding = dict(zip(table.names, w, strict=False))
     able = [x for x in data if x["coding"] and x["role"]]
@@ -155,10 +158,11 @@ def main():
     ap.add_argument("--only", default="", help="print figures for files whose name holds this")
     ap.add_argument("--least", type=int, default=2)
     ap.add_argument("--epochs", type=int, default=8)
-    ap.add_argument("--l2", type=float, default=2e-4)
+    ap.add_argument("--l2", type=float, default=2e-2)
     ap.add_argument("--role-l2", type=float, default=1e-3)
     ap.add_argument("--weight", type=float, default=3.0)
-    ap.add_argument("--negative", type=float, default=1.0)
+    ap.add_argument("--positive", type=float, default=0.1)
+    ap.add_argument("--negative", type=float, default=0.3)
     ap.add_argument("--shift", type=float, default=0.0)
     args = ap.parse_args()
     data = []
@@ -189,7 +193,7 @@ def crossval(data, extra, args):
     rnd = random.Random(3)
     fold = [rnd.randrange(args.folds) for _ in data]
     efold = [rnd.randrange(args.folds) for _ in extra]
-    results, acts = [], defaultdict(list)
+    results, scores, acts = [], [], defaultdict(list)
     for k in range(args.folds):
         coding, roles = train(
             [x for x, f in zip(data, fold, strict=True) if f != k],
@@ -201,14 +205,36 @@ def crossval(data, extra, args):
         for x, f in zip(data, fold, strict=True):
             if f == k:
                 results.append((x, gate.decide(x["text"])))
+                scores.append((x, gate.score_of(x["text"])))
         for (_, y, line), f in zip(extra, efold, strict=True):
             if f == k:
-                acts[y].append((gate.decide(line).coding, line))
+                acts[y].append((gate.score_of(line), line))
     report(results, args)
+    curve(scores, acts, args)
     for y, got in sorted(acts.items()):
-        print(f"plain file, gold {y}: {100 * sum(a for a, _ in got) / len(got):.2f} % of {len(got)} activate")
+        print(f"plain file, gold {y}: {100 * sum(a > 0 for a, _ in got) / len(got):.2f} % of {len(got)} activate")
         if y == 0.0 and args.errors:
-            print([line for a, line in got if a][:40])
+            print([line for a, line in got if a > 0][:40])
+
+
+def curve(scores, acts, args):
+    """F1 and false activations at other thresholds."""
+    for name in sorted({x["_file"] for x, _ in scores}):
+        own = [(x["coding"], v) for x, v in scores if x["_file"] == name]
+        cells = []
+        for shift in (-0.5, 0, 0.5, 1, 1.5, 2, 2.5, 3):
+            tp = sum(c and v > shift for c, v in own)
+            fp = sum(v > shift and not c for c, v in own)
+            f1 = 2 * tp / (tp + fp + sum(c for c, _ in own))
+            cells.append(f"{shift}: {f1:.3f}/{100 * fp / sum(not c for c, _ in own):.1f}")
+        print(name, " ".join(cells))
+    for y, got in sorted(acts.items()):
+        print(
+            y,
+            " ".join(
+                f"{s}: {100 * sum(v > s for v, _ in got) / len(got):.2f}" for s in (-0.5, 0, 0.5, 1, 1.5, 2, 2.5, 3)
+            ),
+        )
 
 
 def report(results, args):

@@ -12,7 +12,8 @@ MAX_TOKENS = 160
 _PASTE_TOKENS = 60
 _TOKEN = re.compile(r"[\w'’@#$~/\\.:+*%&-]+(?:\(\))?|[^\w\s]")
 _TOKEN_NATIVE = re.compile(
-    r"[\w'’@#$~/\\.:+*%&-]+(?:\(\))?(?<![^\x00-\u02ff’])|[\u0400-\u04ff-]+|[\uac00-\ud7af]+|[^\x00-\u02ff\s]|[^\w\s]"
+    r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]|[\uac00-\ud7af]+|[\u0900-\u0dff]+|[\u0600-\u06ff]+"
+    r"|[a-zA-Z0-9_\u00c0-\u052f\u1e00-\u1eff'’@#$~/\\.:+*%&-]+(?:\(\))?|[^\w\s]|\w"
 )
 _EXTENSIONS: dict[str, tuple[str, ...]] = {
     ext: tags
@@ -106,7 +107,7 @@ def _read_text(text: str, lex: Lexicon, out: Reading, limit: int = MAX_TOKENS) -
         tokens = _TOKEN.findall(text)
     else:
         out.latin = False
-        tokens = _native_tokens(text, lex, out)
+        tokens = _native_tokens(text, lex)
     if len(tokens) > limit:
         tokens = tokens[: limit * 2 // 3] + tokens[-limit // 3 :]
     lows = [t.lower() for t in tokens]
@@ -141,13 +142,27 @@ def _read_text(text: str, lex: Lexicon, out: Reading, limit: int = MAX_TOKENS) -
         i += step
 
 
-def _native_tokens(text: str, lex: Lexicon, out: Reading) -> list[str]:
-    """Tokens of text that is not plain ASCII, with the words of other scripts found inside it."""
-    if lex.native is not None:
-        for found in lex.native.finditer(text.lower()):
-            entry = lex.native_words[found[0]]
-            _add(out, entry, found[0])
-    return _TOKEN_NATIVE.findall(text)
+def _native_tokens(text: str, lex: Lexicon) -> list[str]:
+    """Tokens of text that is not plain ASCII: words of other scripts are cut out of running text first."""
+    tokens: list[str] = []
+    low, first = text.lower(), lex.native
+    if len(low) != len(text):
+        text = low
+    at = done = 0
+    while at < len(low):
+        words = first.get(low[at])
+        if words is not None and not (at and low[at] < "\u2e80" and low[at - 1].isalpha()):
+            for word in words:
+                if low.startswith(word, at):
+                    tokens += _TOKEN_NATIVE.findall(text, done, at)
+                    tokens.append(word)
+                    at = done = at + len(word)
+                    break
+            else:
+                at += 1
+        else:
+            at += 1
+    return tokens + _TOKEN_NATIVE.findall(text, done)
 
 
 def _add(out: Reading, entry: Word, surface: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,8 @@ ROLES = tuple(r.value for r in Role)
 _FULL_WORDS = 12
 _TECH = frozenset("SLDXIFGB")
 _LEANING = frozenset("WMUQVgfh/")
+_ORDER = re.compile(r"[.,!?:jy(~)]([ADR])")
+_WISHES = frozenset({"need", "want", "would", "i'd", "like", "wants", "needs"})
 _OTHER = frozenset("EOHKC")
 
 
@@ -30,6 +33,28 @@ def lead_of(reading: Reading) -> int:
     while at < last and reading.classes[at] in "yC,.!(":
         at += 1
     return at
+
+
+def act_of(reading: Reading) -> str:
+    """What the message does, in a word: it asks for work, asks a question, tells of a past deed, a wish, a state."""
+    classes, lemmas = reading.classes, reading.lemmas
+    if not lemmas:
+        return "bare"
+    at = lead_of(reading)
+    first = classes[at]
+    if first in "ADRHKQ":
+        return "first" + first
+    row = "".join(classes)
+    if first == "q":
+        return "wh" + row[at + 1 : at + 2]
+    if first == "v":
+        return "aux"
+    order = _ORDER.search(row)
+    if order is not None:
+        return "then" + order[1]
+    if first == "p":
+        return "told" if "2" in row[at : at + 5] else "wish" if _WISHES.intersection(lemmas[at : at + 3]) else "says"
+    return "asks" if "?" in classes else "noun" if first in "WSLMUI" else "state"
 
 
 def word_features(reading: Reading) -> set[str]:
@@ -53,6 +78,13 @@ def whole_features(reading: Reading) -> list[str]:
     found.append(f"#tech{tech}/lean{lean}")
     found.append(f"#tech{tech}/other{other}")
     found.append(f"#lean{lean}/other{other}" if tech == 0 else "#tech")
+    found += ["#has:" + c for c in set(classes)]
+    act = act_of(reading)
+    found.append(f"#act:{act}")
+    found.append(f"#act:{act}/tech{min(tech, 2)}{'l' if lean else ''}/other{min(other, 2)}")
+    found.append(
+        f"#act:{act}/" + ("fault" if "symptom" in reading.tags else "calm") + ("/t" if tech else "/l" if lean else "")
+    )
     found.append("#n" + str(len(lemmas).bit_length()))
     if lemmas:
         at = lead_of(reading)

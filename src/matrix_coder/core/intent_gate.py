@@ -30,6 +30,7 @@ __all__ = [
     "implicit_intake_gate",
     "is_host_text",
     "parse_trigger",
+    "score_of",
 ]
 
 _NO_PERSON = frozenset({"subagent", "cron", "curator"})
@@ -73,6 +74,15 @@ def has_coding_intent(message: str) -> tuple[Signal, ...] | None:
     if got is None or got.score <= 0:
         return None
     return _signals(text, got)
+
+
+def score_of(message: str) -> float:
+    """The score of a message on the implicit path: above zero it asks for work on code."""
+    text = message.strip()
+    if is_host_text(text) or parse_trigger(text) is not None:
+        return float("-inf")
+    got = _implicit(text)
+    return got.score if got is not None else float("-inf")
 
 
 def answers_tip(message: str) -> str | None:

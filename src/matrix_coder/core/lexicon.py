@@ -30,15 +30,15 @@ class Lexicon:
     """Everything the gate knows about words.
 
     `words` maps every form of a single word to its entry; `phrases` maps a phrase, words joined by one
-    space; `heads` maps a phrase's first word to the lengths its phrases have, longest first; `native`
-    finds the words of scripts that set no spaces.
+    space; `heads` maps a phrase's first word to the lengths its phrases have, longest first; `native` maps
+    a first letter to the words of other scripts that start with it, longest first: those are found inside
+    running text and looked up in `words`.
     """
 
     words: dict[str, Word]
     phrases: dict[str, Word]
     heads: dict[str, tuple[int, ...]]
-    native: re.Pattern[str] | None
-    native_words: dict[str, Word]
+    native: dict[str, tuple[str, ...]]
     matrix_nouns: frozenset[str]
     bail: re.Pattern[str]
     preambles: tuple[str, ...]
@@ -86,6 +86,7 @@ def verb_forms(word: str) -> tuple[str, ...]:
     return (word, third + rest, past + rest, stem + "ing" + rest)
 
 
+_TENSES = ("", "1", "2", "3")
 _FORMS = {"noun": noun_forms, "verb": verb_forms}
 
 
@@ -93,12 +94,15 @@ def _add_group(group: dict[str, object], words: dict[str, Word], phrases: dict[s
     cls, tags = str(group["class"]), group.get("tags", [])
     assert isinstance(tags, list)
     make = _FORMS.get(str(group.get("forms", "")))
+    verbal = make is verb_forms and cls in "ADRH"
     for lemma in split_words(str(group["words"])):
         entry = Word(lemma, cls, tuple(tags))
-        for form in make(lemma) if make else (lemma,):
+        for at, form in enumerate(make(lemma) if make else (lemma,)):
             target = phrases if " " in form else words
-            if form == lemma or form not in target:
+            if at == 0:
                 target[form] = entry
+            elif form not in target:
+                target[form] = Word(lemma, _TENSES[at], ()) if verbal else entry
 
 
 def _heads(phrases: dict[str, Word]) -> dict[str, tuple[int, ...]]:
@@ -107,6 +111,13 @@ def _heads(phrases: dict[str, Word]) -> dict[str, tuple[int, ...]]:
         parts = phrase.split(" ")
         lengths.setdefault(parts[0], set()).add(len(parts))
     return {head: tuple(sorted(found, reverse=True)) for head, found in lengths.items()}
+
+
+def _by_first_letter(native: dict[str, Word]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for word in sorted(native, key=len, reverse=True):
+        found.setdefault(word[0], []).append(word)
+    return {letter: tuple(words) for letter, words in found.items()}
 
 
 def _bail_pattern(phrases: list[str]) -> re.Pattern[str]:
@@ -131,14 +142,12 @@ def lexicon() -> Lexicon:
             _add_group(group, native, native)
         else:
             _add_group(group, words, phrases)
-    pattern = "|".join(re.escape(w) for w in sorted(native, key=len, reverse=True))
     talk = data["workflow_talk"]
     return Lexicon(
-        words=words,
+        words=words | native,
         phrases=phrases,
         heads=_heads(phrases),
-        native=re.compile(pattern) if pattern else None,
-        native_words=native,
+        native=_by_first_letter(native),
         matrix_nouns=frozenset(split_words(data["trigger"]["nouns"])),
         bail=_bail_pattern(split_words(data["bail"]["phrases"])),
         preambles=tuple(data["preambles"]["starts"]),
