@@ -10,19 +10,25 @@ import shlex
 import shutil
 import subprocess
 import time
-import tomllib
-import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from ..core.errors import CheckNotFound
 from ..core.models import Evidence
+from .cases import read_cases, reports, set_aside
 from .procs import COOKIE, base_environment, end_everything, started_at
 
 TAIL_CHARACTERS = 4_000
 _POLL_S = 0.05
+_MAX_SOURCE = 1_000_000
+_BUILTINS = {
+    *("test", "[", "true", "false", "cd", "!", "{", "exec", "command", ":", ".", "eval", "export", "set", "umask"),
+    *("if", "for", "while", "until", "case", "ulimit"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,41 +53,38 @@ def resolve(given: tuple[str, ...], workspace: Path) -> tuple[Check, ...]:
 
 
 def _require(command: str, workspace: Path) -> None:
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise CheckNotFound("a check that the shell can read", f"`{command}` ({error})", "mend its quotes") from error
-    program = next((w for w in words if not re.fullmatch(r"\w+=.*", w)), "")
+    program = _program(command)
     if not program:
         raise CheckNotFound("a check command", "an empty one", 'give one, such as --check "pytest -q"')
-    if (
-        shutil.which(program, path=_path(workspace)) is None
-        and not (workspace / program).is_file()
-        and not _builtin(program)
-    ):
+    if not _exists(program, workspace):
         raise CheckNotFound(
             "a check whose program exists",
-            f"`{program}`, which is neither on PATH nor in {workspace}",
+            f"`{program}`, which is no program on PATH or in {workspace}",
             "install it or give another check",
         )
 
 
-def _builtin(program: str) -> bool:
-    return program in {
-        "test",
-        "[",
-        "true",
-        "false",
-        "cd",
-        "!",
-        "(",
-        "exec",
-        "command",
-        ":",
-        "if",
-        "for",
-        "set",
-    }
+def _program(command: str) -> str:
+    """The first program that the shell would start; empty when there is none."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        words = [*lexer]
+        if "\0" in command:
+            raise ValueError("it holds a null byte")
+    except ValueError as error:
+        raise CheckNotFound("a check that the shell can read", f"`{command}` ({error})", "mend its quotes") from error
+    return next((w for w in words if w != "(" and not re.fullmatch(r"\w+=.*", w, re.DOTALL)), "")
+
+
+def _exists(program: str, workspace: Path) -> bool:
+    if "$" in program or "`" in program:
+        return True  # only the shell can tell
+    if "/" in program:
+        file = workspace / os.path.expanduser(program)  # noqa: PTH111 - no person by that name is no error here
+        return file.is_file() and os.access(file, os.X_OK)
+    return program in _BUILTINS or shutil.which(program, path=_path(workspace)) is not None
 
 
 def _found(workspace: Path) -> tuple[str, ...]:
@@ -91,11 +94,8 @@ def _found(workspace: Path) -> tuple[str, ...]:
 
 def _pytest(root: Path) -> str:
     named = any((root / f).is_file() for f in ("pytest.ini", "conftest.py", "tests/conftest.py"))
-    tables: dict[str, object] = {}
-    with suppress(OSError, tomllib.TOMLDecodeError, UnicodeDecodeError):
-        tables = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8")).get("tool", {})
     tests = any(root.glob("test_*.py")) or any(root.glob("tests/**/test_*.py"))
-    if not (named or "pytest" in tables or tests):
+    if not (named or tests or _has(root / "pyproject.toml", r"^\[tool\.pytest\b")):
         return ""
     return "pytest -q" if shutil.which("pytest", path=_path(root)) else "python3 -m pytest -q"
 
@@ -107,15 +107,15 @@ def _tox(root: Path) -> str:
 
 
 def _npm(root: Path) -> str:
-    with suppress(OSError, ValueError):
-        package = json.loads((root / "package.json").read_text(encoding="utf-8"))
-        script = (package.get("scripts") or {}).get("test", "")
-        if script and "no test specified" not in script:
-            manager = (
-                "pnpm" if (root / "pnpm-lock.yaml").is_file() else "yarn" if (root / "yarn.lock").is_file() else "npm"
-            )
-            return f"{manager} test"
-    return ""
+    package: object = None
+    with suppress(ValueError, RecursionError):
+        package = json.loads(_source(root / "package.json"))
+    scripts = package.get("scripts") if isinstance(package, dict) else None
+    script = scripts.get("test") if isinstance(scripts, dict) else None
+    if not isinstance(script, str) or not script or "no test specified" in script:
+        return ""
+    managers = {"pnpm": "pnpm-lock.yaml", "yarn": "yarn.lock"}
+    return next((m for m, lock in managers.items() if (root / lock).is_file()), "npm") + " test"
 
 
 def _go(root: Path) -> str:
@@ -127,17 +127,26 @@ def _cargo(root: Path) -> str:
 
 
 def _just(root: Path) -> str:
-    return "just test" if _has_target(root / "justfile", r"^test\b.*:") else ""
+    files = ("justfile", "Justfile", ".justfile")
+    return "just test" if any(_has(root / f, r"^@?test(?:[ \t][^:=\n]*)?:(?!=)") for f in files) else ""
 
 
 def _make(root: Path) -> str:
-    return "make test" if _has_target(root / "Makefile", r"^test\s*:") else ""
+    files = ("GNUmakefile", "makefile", "Makefile")
+    return "make test" if any(_has(root / f, r"^test[ \t]*:(?!=)") for f in files) else ""
 
 
-def _has_target(file: Path, pattern: str) -> bool:
+def _has(file: Path, pattern: str) -> bool:
+    return re.search(pattern, _source(file), re.MULTILINE) is not None
+
+
+def _source(file: Path) -> str:
+    """The beginning of a file of the repository; empty for what is no file, such as a link to a device."""
     with suppress(OSError):
-        return re.search(pattern, file.read_text(encoding="utf-8", errors="replace"), re.MULTILINE) is not None
-    return False
+        if file.is_file():
+            with file.open("rb") as stream:
+                return stream.read(_MAX_SOURCE).decode("utf-8", "replace")
+    return ""
 
 
 def _path(workspace: Path) -> str:
@@ -164,7 +173,8 @@ def run_check(
     directory.mkdir(parents=True, exist_ok=True)
     output = directory / f"{check.name}.log"
     cases_file = directory / f"{check.name}.xml"
-    cases_file.unlink(missing_ok=True)
+    for old in reports(cases_file):
+        old.unlink(missing_ok=True)
     env = _environment(workspace, cookie, cases_file)
     begun = time.monotonic()
     with output.open("wb") as sink:
@@ -178,16 +188,17 @@ def run_check(
             start_new_session=True,
         )
         started = started_at(process.pid)
-        code = _wait(process, begun + limit_s, stopped)
+        ended = _watch(process.pid, begun + limit_s, stopped, cases_file)
+        # Not waited for yet: as long as it is not, its pid and with it its session are nobody else's.
         end_everything(cookie, pid=process.pid, started=started)
-        process.wait()
+        code = process.wait()
     return Evidence(
         name=check.name,
         command=check.command,
-        exit_code=code,
+        exit_code=code if ended else None,
         duration_s=round(time.monotonic() - begun, 3),
         tree=tree,
-        cases=read_cases(cases_file),
+        cases=read_cases(*reports(cases_file)),
         environment=f"{platform.system()} {platform.machine()}, PATH {env['PATH'].split(os.pathsep)[0]}",
         tail=_tail(output),
         output_path=str(output),
@@ -200,17 +211,24 @@ def _environment(workspace: Path, cookie: str, cases_file: Path) -> dict[str, st
         "PATH": _path(workspace),
         "CI": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
-        # pytest tells its cases through a file, whatever the command's own options are.
-        "PYTEST_ADDOPTS": f"-p no:cacheprovider --junitxml={shlex.quote(str(cases_file))}",
+        # pytest tells its cases through a file, whatever the command's own options are; one file of tests that
+        # can't be imported must not keep the others' results from being known.
+        "PYTEST_ADDOPTS": "-p no:cacheprovider --continue-on-collection-errors "
+        f"--junitxml={shlex.quote(str(cases_file))}",
         COOKIE: cookie,
     }
 
 
-def _wait(process: subprocess.Popen[bytes], deadline: float, stopped: Callable[[], bool]) -> int | None:
-    while time.monotonic() < deadline and not stopped():
-        with suppress(subprocess.TimeoutExpired):
-            return process.wait(timeout=_POLL_S)
-    return None
+def _watch(pid: int, deadline: float, stopped: Callable[[], bool], cases_file: Path) -> bool:
+    """Whether the process ended by itself, before the deadline and before `stopped()`. It is left unreaped."""
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        while process.status() != psutil.STATUS_ZOMBIE:
+            if time.monotonic() >= deadline or stopped():
+                return False
+            set_aside(cases_file)
+            time.sleep(_POLL_S)
+    return True
 
 
 def _tail(output: Path) -> str:
@@ -220,20 +238,3 @@ def _tail(output: Path) -> str:
         text = stream.read().decode("utf-8", "replace")
     text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
     return text[-TAIL_CHARACTERS:]
-
-
-def read_cases(report: Path) -> dict[str, str]:
-    """Each test's result by its id, from a JUnit report; empty when there is none that can be read.
-
-    What failed before any test was known, such as a file that can't be imported, is no case: it has no
-    class name, and would seem to have vanished once the file can be imported.
-    """
-    cases: dict[str, str] = {}
-    with suppress(OSError, ET.ParseError):
-        for case in ET.parse(report).getroot().iter("testcase"):  # noqa: S314 - written by the check we ran
-            if not case.get("classname"):
-                continue
-            kinds = {child.tag for child in case}
-            status = next((s for s in ("error", "failure", "skipped") if s in kinds), "passed")
-            cases[f"{case.get('classname')}::{case.get('name')}"] = "failed" if status == "failure" else status
-    return cases

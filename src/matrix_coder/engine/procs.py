@@ -72,8 +72,8 @@ def same_process(pid: int, started: float) -> bool:
 def end_everything(cookie: str, *, pid: int = 0, started: float = 0.0) -> int:
     """Kill every process of an attempt; returns how many were found.
 
-    The recorded process goes first, so that it starts nothing new, then its group, its descendants and
-    all that carry the cookie. Repeats until a look finds none.
+    The recorded process goes first, so that it starts nothing new, then its session, its descendants and all
+    that carry the cookie. Repeats until a look finds none.
     """
     seen: set[int] = set()
     own = os.getpid()
@@ -89,9 +89,17 @@ def end_everything(cookie: str, *, pid: int = 0, started: float = 0.0) -> int:
         if pid and pid in seen:
             with contextlib.suppress(OSError):
                 os.killpg(pid, signal.SIGKILL)
-        psutil.wait_procs(alive, timeout=1.0)
-        time.sleep(_PAUSE_S)
+        _await_death(alive)
     return len(seen)
+
+
+def _await_death(processes: list[psutil.Process]) -> None:
+    """Wait until none of them runs, a second at most. Whoever started one can still ask for its exit code."""
+    deadline = time.monotonic() + 1.0
+    while True:
+        time.sleep(_PAUSE_S)
+        if not any(map(_is_alive, processes)) or time.monotonic() > deadline:
+            return
 
 
 def _is_alive(process: psutil.Process) -> bool:
@@ -108,8 +116,22 @@ def _members(cookie: str, pid: int, started: float) -> set[psutil.Process]:
             root = psutil.Process(pid)
             members.add(root)
             members.update(root.children(recursive=True))
+        members.update(_session(pid))
     if cookie:
         members.update(_carriers(cookie))
+    return members
+
+
+def _session(pid: int) -> list[psutil.Process]:
+    """The processes of the session that `pid` leads, also those that have dropped their environment and parent.
+
+    Only while `pid` is known to be ours, if only as a zombie: a session's number is a pid, and used again.
+    """
+    members = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(OSError):
+            if os.getsid(process.pid) == pid:
+                members.append(process)
     return members
 
 
