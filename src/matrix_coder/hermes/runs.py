@@ -156,4 +156,4 @@ def _live_text(run: RunView) -> str:
 
 
 def _say(line: str) -> None:
-    print(f"[matrix] {line}", file=sys.__stderr__, flush=True)  # noqa: T201 - the one place a one-shot turn can show progress
+    print(f"[matrix] {line}", file=sys.__stderr__, flush=True)

@@ -104,7 +104,10 @@ class Step:
                         "Find another way, or report BLOCKED with the question."
                     )
         if name in _WRITE_TOOLS and not self.job["writes"] and self._in_original(args):
-            return f"Not written: the {self.job['role']} step only reads. Work in {self.job['directory']}; report what you found."
+            return (
+                f"Not written: the {self.job['role']} step only reads. Work in {self.job['directory']}; "
+                "report what you found."
+            )
         return ""
 
     def _in_original(self, args: dict[str, Any]) -> bool:
@@ -136,8 +139,9 @@ def main(job_file: str, channel_fd: int, lease_fd: int) -> int:
 
 def _again(job: dict[str, Any]) -> str:
     return (
-        f"{job['context']}\n\n## Asked again\n\nAn earlier attempt at this step ended without a call to matrix_report, so it "
-        "counts for nothing. Look at the workspace as it is now, finish what is left, and hand your report in with matrix_report."
+        f"{job['context']}\n\n## Asked again\n\nAn earlier attempt at this step ended without a call to matrix_report, "
+        "so it counts for nothing. Look at the workspace as it is now, finish what is left, and hand your report in "
+        "with matrix_report."
     )
 
 

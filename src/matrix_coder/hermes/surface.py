@@ -10,6 +10,11 @@ from pathlib import Path
 from ..engine.paths import hermes_home
 
 _MOST_ANCESTORS = 20
+# A branch and a delegated child name a parent, too; only a compressed session goes on in the one that follows it.
+_PREDECESSOR = (
+    "select p.id from sessions s join sessions p on p.id = s.parent_session_id "
+    "where s.id = ? and p.end_reason = 'compression'"
+)
 
 
 def is_one_shot(platform: str) -> bool:
@@ -42,7 +47,7 @@ def ancestors(session_id: str) -> list[str]:
     with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=0.5)) as db:
         current = session_id
         while len(found) < _MOST_ANCESTORS:
-            row = db.execute("select parent_session_id from sessions where id = ?", (current,)).fetchone()
+            row = db.execute(_PREDECESSOR, (current,)).fetchone()
             if row is None or not row[0] or row[0] in found:
                 break
             current = row[0]

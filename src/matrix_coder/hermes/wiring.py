@@ -15,12 +15,24 @@ def register_all(ctx: Any) -> None:
     provide("workflow", _runs)
     provide("command", _commands)
     provide("card", _cards)
-    ctx.register_command(
-        "matrix", _slash, description="Matrix Coder: runs, status, show, cancel, why", args_hint="help"
-    )
+    _register_slash(ctx, "matrix", "Matrix Coder: runs, status, show, cancel, why", "help")
     ctx.register_cli_command(
         "matrix", "Matrix Coder: routing and runs", _arguments, _handle, description="The same as matrix-coder."
     )
+
+
+def _register_slash(ctx: Any, name: str, description: str, hint: str) -> None:
+    """What `ctx.register_command` does, without its import of the host's whole terminal interface.
+
+    Processes that have no terminal (a gateway's worker, a delegated child) would pay tens of milliseconds for a look-up
+    of built-in names, of which `matrix` is none.
+    """
+    known = getattr(getattr(ctx, "_manager", None), "_plugin_commands", None)
+    if known is None or "hermes_cli.commands" in sys.modules:
+        ctx.register_command(name, _slash, description=description, args_hint=hint)
+        return
+    plugin = ctx.manifest.name
+    known[name] = {"handler": _slash, "description": description, "plugin": plugin, "args_hint": hint}
 
 
 def _runs() -> Any:
