@@ -261,7 +261,7 @@ def test_step_when_many_checks_are_given_then_the_list_is_bounded() -> None:
 
 def test_step_when_its_name_is_foreign_then_it_is_refused() -> None:
     """A step outside the definition has no prompt."""
-    with pytest.raises(UnknownPersona, match="a step of ralph out of executor, verify; found 'plan'"):
+    with pytest.raises(UnknownPersona, match="a step of ralph out of executor, verify, diagnose; found 'plan'"):
         step_prompt("ralph", "plan")
 
 

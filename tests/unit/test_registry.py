@@ -235,7 +235,7 @@ def test_autopilot_when_loaded_then_the_plan_stands_before_the_loop() -> None:
     """A plan is made once; a failed test, review or verification goes back to the executor."""
     autopilot = load_workflow("autopilot")
     assert (autopilot.start, autopilot.loop_start) == ("plan", "executor")
-    assert list(autopilot.steps) == ["plan", "executor", "test", "review", "verify"]
+    assert list(autopilot.steps) == ["plan", "executor", "test", "review", "verify", "diagnose"]
     for step in ("test", "review", "verify"):
         assert autopilot.transitions[step]["FAIL"] == "loop:executor"
 

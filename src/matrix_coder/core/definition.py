@@ -27,7 +27,7 @@ _ENDS = frozenset({RunOutcome.BLOCKED, RunOutcome.FAILED, RunOutcome.UNVERIFIED}
 _VERDICTS = tuple(v.value for v in StepVerdict)
 _STEP_NAME = re.compile(r"[a-z][a-z_-]{0,31}")
 _REQUIRED = frozenset({"name", "cap", "steps", "start", "transitions"})
-_OPTIONAL = frozenset({"loop_start", "summary"})
+_OPTIONAL = frozenset({"loop_start", "summary", "stalled", "green_ends"})
 
 _E = TypeVar("_E", bound=StrEnum)
 _Raw: TypeAlias = Mapping[str, object]
@@ -51,8 +51,10 @@ class WorkflowDefinition:
     """One workflow, validated.
 
     `transitions[step][verdict]` is a step's name, `loop:<step>` (the next iteration starts there),
-    `end:<outcome>` or `gate:checks` (green ends the run, red starts the next iteration at `loop_start`).
-    `source` is the whole text it was parsed from: a run keeps that and parses it again.
+    `end:<outcome>` or `gate:checks` (green ends the run, red goes where that step's FAIL goes). `stalled` names
+    the step that looks for the cause once when two iterations end alike; with `green_ends` a suite that is green
+    from the start ends the run at once. `source` is the whole text it was parsed from: a run keeps that and
+    parses it again.
     """
 
     name: Workflow
@@ -64,6 +66,8 @@ class WorkflowDefinition:
     chat_text: str
     source: str
     summary: str = ""
+    stalled: str = ""
+    green_ends: bool = False
 
 
 def malformed(where: str, expected: str, found: object) -> DefinitionError:
@@ -88,7 +92,8 @@ def build_workflow(front: _Raw, sections: Mapping[str, str], source: str) -> Wor
     start = _step_name(where, "start", front["start"], steps)
     loop_start = _step_name(where, "loop_start", front.get("loop_start", start), steps)
     transitions = _transitions(where, front["transitions"], steps)
-    _check_reach(where, start, loop_start, transitions)
+    stalled = _step_name(where, "stalled", front["stalled"], steps) if "stalled" in front else ""
+    _check_reach(where, [start, stalled] if stalled else [start], loop_start, transitions)
     _check_counted(where, transitions)
     return WorkflowDefinition(
         name=name,
@@ -100,6 +105,8 @@ def build_workflow(front: _Raw, sections: Mapping[str, str], source: str) -> Wor
         chat_text=_section(where, sections, "Chat"),
         source=source,
         summary=str(front.get("summary", "")),
+        stalled=stalled,
+        green_ends=_flag(where, "green_ends", front.get("green_ends", False)),
     )
 
 
@@ -206,10 +213,10 @@ def _targets(steps: Mapping[str, StepDefinition]) -> set[str]:
     return {GATE, *steps, *(f"loop:{s}" for s in steps), *(f"end:{o}" for o in _ENDS)}
 
 
-def _check_reach(where: str, start: str, loop_start: str, transitions: _Graph) -> None:
-    """Every step can be reached from the start, and so can the gate or an end."""
+def _check_reach(where: str, starts: list[str], loop_start: str, transitions: _Graph) -> None:
+    """Every step can be reached from where a run may start or stall, and so can the gate or an end."""
     seen: set[str] = set()
-    todo = [start]
+    start, todo = starts[0], list(starts)
     while todo:
         step = todo.pop()
         if step in seen:

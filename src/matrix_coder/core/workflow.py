@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .models import Evidence, RunOutcome, StepReport, StepVerdict
+from .models import Evidence, RunOutcome, Severity, StepReport, StepVerdict
+from .names import Role
 from .registry import WorkflowDefinition
 
 # Exit codes that say "there was nothing to run", which is no failing check: pytest's "no tests
@@ -43,15 +44,30 @@ Move: TypeAlias = RunStep | End
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepResult:
-    """What came of a step. `stop` is set when the run must end here, whatever the report says."""
+    """What came of a step.
+
+    `stop` is set when the run must end here, whatever the report says; `tampering` names what was done to the
+    tests themselves, a line each, where the engine looked and found something.
+    """
 
     report: StepReport
     evidence: tuple[Evidence, ...] = ()
     stop: End | None = None
+    tampering: tuple[str, ...] = ()
 
 
-def begin(definition: WorkflowDefinition) -> RunStep:
-    """The first move of a run."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """How an iteration left things: the tree, and what failed on it."""
+
+    tree: str
+    failing: tuple[str, ...]
+
+
+def begin(definition: WorkflowDefinition, baseline: tuple[Evidence, ...] = ()) -> Move:
+    """The first move of a run whose checks said `baseline` about the starting tree."""
+    if definition.green_ends and baseline and all(map(is_green, baseline)):
+        return End(outcome=RunOutcome.VERIFIED, reason="already green, nothing changed")
     return RunStep(step=definition.start, number=1, iteration=1)
 
 
@@ -62,57 +78,113 @@ def advance(
     *,
     cap: int,
     baseline: tuple[Evidence, ...],
+    history: Sequence[Pass] = (),
 ) -> Move:
     """The move after the step `at` came to `result`.
 
-    `cap` is the number of iterations that may be started; `baseline` is what the checks said
-    about the starting tree.
+    `cap` is the number of iterations that may be started; `baseline` is what the checks said about the starting
+    tree; `history` is how each iteration before this step's left things, oldest first.
     """
     if result.stop is not None:
         return result.stop
-    verdict = result.report.verdict
+    verdict = _lowered(definition, at, result.report)
+    why = f"{at.step} said {result.report.verdict}"
+    if verdict is not result.report.verdict:
+        why = f"{at.step} found a {_worst(result.report)} finding"
+    if _leads_to_gate(definition, at, verdict):
+        ending = _gate(result, baseline)
+        if ending is not None:
+            return ending
+        # A red check is a FAIL, whatever the specialist said.
+        verdict = StepVerdict.FAIL
+        red = [e for e in result.evidence if not is_green(e)]
+        why = "; ".join(f"check `{e.command}` failed ({e.counts()})" for e in red)
+    return _follow(definition, at, result, verdict, cap=cap, why=why, history=history)
+
+
+def _lowered(definition: WorkflowDefinition, at: RunStep, report: StepReport) -> StepVerdict:
+    """A review's BLOCKER or HIGH finding sends the run back, whatever its verdict says."""
+    step = definition.steps[at.step]
+    grave = _worst(report) in (Severity.BLOCKER, Severity.HIGH)
+    if step.role == Role.REVIEW and grave and report.verdict is not StepVerdict.BLOCKED:
+        return StepVerdict.FAIL
+    return report.verdict
+
+
+def _worst(report: StepReport) -> Severity | None:
+    return min((f.severity for f in report.findings), key=list(Severity).index, default=None)
+
+
+def _leads_to_gate(definition: WorkflowDefinition, at: RunStep, verdict: StepVerdict) -> bool:
+    return definition.transitions[at.step][verdict.value].startswith("gate:")
+
+
+def _follow(
+    definition: WorkflowDefinition,
+    at: RunStep,
+    result: StepResult,
+    verdict: StepVerdict,
+    *,
+    cap: int,
+    why: str,
+    history: Sequence[Pass],
+) -> Move:
     target = definition.transitions[at.step][verdict.value]
     kind, _, name = target.partition(":")
     if not name:
         return RunStep(step=target, number=at.number + 1, iteration=at.iteration)
     if kind == "end":
-        return _end(RunOutcome(name), result.report)
-    if kind == "loop":
-        return _loop(name, at, cap, f"{at.step} said {verdict}")
-    return _gate(definition, at, result, cap=cap, baseline=baseline)
-
-
-def _end(outcome: RunOutcome, report: StepReport) -> End:
-    question = ""
-    if outcome is RunOutcome.BLOCKED:
-        question = next(iter(report.open_questions), "") or report.summary or "the specialist named no question"
-    return End(outcome=outcome, reason=report.summary, question=question)
-
-
-def _loop(step: str, at: RunStep, cap: int, why: str) -> Move:
+        return _end(RunOutcome(name), result.report, why)
     if at.iteration >= cap:
         return End(outcome=RunOutcome.CAP_REACHED, reason=f"{cap} of {cap} iterations used; at the last, {why}")
+    return _again(definition, at, name, why, [*history, *passes(result)])
+
+
+def _again(definition: WorkflowDefinition, at: RunStep, step: str, why: str, history: Sequence[Pass]) -> Move:
+    """The next iteration; where the last two left the very same failures on the very same tree, a way out first."""
+    if definition.stalled and at.step != definition.stalled and _stuck(history, 2):
+        if _stuck(history, 3):
+            return End(
+                outcome=RunOutcome.STALLED,
+                reason=f"the same failures on the same tree, also after a diagnosis in a fresh context; {why}",
+            )
+        return RunStep(step=definition.stalled, number=at.number + 1, iteration=at.iteration)
     return RunStep(step=step, number=at.number + 1, iteration=at.iteration + 1)
 
 
-def _gate(
-    definition: WorkflowDefinition,
-    at: RunStep,
-    result: StepResult,
-    *,
-    cap: int,
-    baseline: tuple[Evidence, ...],
-) -> Move:
+def _stuck(history: Sequence[Pass], times: int) -> bool:
+    """Whether the last iterations, so many of them, ended alike."""
+    last = history[-times:]
+    return len(last) == times and bool(last[0].tree) and all(p == last[0] for p in last)
+
+
+def passes(result: StepResult) -> tuple[Pass, ...]:
+    """How the step's evidence says that its iteration left things; empty for a step without evidence."""
+    if not result.evidence:
+        return ()
+    failing = sorted(f for e in result.evidence if not is_green(e) for f in (e.failing or (e.name,)))
+    return (Pass(tree=result.evidence[-1].tree, failing=tuple(failing)),)
+
+
+def _end(outcome: RunOutcome, report: StepReport, why: str) -> End:
+    question = ""
+    if outcome is RunOutcome.BLOCKED:
+        question = next(iter(report.open_questions), "") or report.summary or "the specialist named no question"
+    return End(outcome=outcome, reason=report.summary if outcome is RunOutcome.BLOCKED else why, question=question)
+
+
+def _gate(result: StepResult, baseline: tuple[Evidence, ...]) -> End | None:
+    """The end that the checks decide on; None when one of them is red."""
     if not result.evidence:
         return End(outcome=RunOutcome.UNVERIFIED, reason="no check existed that the engine could run")
     forced = [e for e in result.evidence if _is_forced(e, baseline)]
     if forced:
         why = "; ".join(f"`{e.command}` exits with 0 although {_some(e.failing)} failed" for e in forced)
         return End(outcome=RunOutcome.TAMPERED, reason=why)
-    red = [e for e in result.evidence if not is_green(e)]
-    if red:
-        why = "; ".join(f"check `{e.command}` failed ({e.counts()})" for e in red)
-        return _loop(definition.loop_start or definition.start, at, cap, why)
+    if not all(map(is_green, result.evidence)):
+        return None
+    if result.tampering:
+        return End(outcome=RunOutcome.TAMPERED, reason="; ".join(result.tampering))
     if result.report.verdict is not StepVerdict.PASS:
         return End(outcome=RunOutcome.UNVERIFIED, reason="the checks are green, but verify gave no verdict")
     return judge(baseline, result.evidence)
