@@ -6,7 +6,9 @@ worker alone advances them. Each call opens its own short transaction, so no pro
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -36,6 +38,7 @@ class Store:
     def _prepare(self) -> None:
         try:
             self.path.touch(mode=0o600)
+            self.path.chmod(0o600)
         except OSError as error:
             raise StoreUnwritable(
                 f"a writable run store at {self.path}",
@@ -49,7 +52,7 @@ class Store:
                 found = db.execute("select value from meta where key = 'schema_version'").fetchone()
         except sqlite3.DatabaseError as error:
             raise self._broken(error) from error
-        version = int(found["value"]) if found else 0
+        version = self._version(found)
         if version > SCHEMA_VERSION:
             raise StoreTooNew(
                 f"a run store of version {SCHEMA_VERSION} or older at {self.path}",
@@ -57,15 +60,26 @@ class Store:
                 "upgrade matrix-coder or point HERMES_HOME elsewhere",
             )
 
+    def _version(self, found: sqlite3.Row | None) -> int:
+        text = str(found["value"]) if found else "0"
+        if not (text.isascii() and text.isdigit()):
+            raise StoreUntrusted(
+                f"a run store at {self.path}", f"version {text[:40]!r}", "move the file away and start again"
+            )
+        return int(text)
+
     @staticmethod
     def _has_meta(db: sqlite3.Connection) -> bool:
         return db.execute("select 1 from sqlite_master where name = 'meta'").fetchone() is not None
 
     def _create(self, db: sqlite3.Connection) -> None:
-        db.execute("pragma journal_mode = wal")
-        script = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
-        db.executescript(f"begin immediate;\n{script}\ncommit;")
-        db.execute("insert or ignore into meta values ('schema_version', ?)", (str(SCHEMA_VERSION),))
+        with _alone(self.path.parent):
+            if self._has_meta(db):
+                return
+            _switch_to_wal(db)
+            script = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+            version = f"insert into meta values ('schema_version', '{SCHEMA_VERSION}');"
+            db.executescript(f"begin immediate;\n{script}\n{version}\ncommit;")
 
     def _broken(self, error: sqlite3.Error) -> StoreError:
         text = str(error)
@@ -227,3 +241,27 @@ class Store:
     def cancelled(self, number: int) -> bool:
         """Whether somebody asked for the run to stop. It stays asked for."""
         return bool(self.read("select 1 from controls where run_id = ? and kind = 'cancel' limit 1", number))
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """While this lasts, no other process is in here; a process that dies in here lets the next one in."""
+    fd = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _switch_to_wal(db: sqlite3.Connection) -> None:
+    """SQLite does not wait by itself for readers to let it switch, so this does."""
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            db.execute("pragma journal_mode = wal")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.02)

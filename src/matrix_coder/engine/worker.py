@@ -108,30 +108,39 @@ def _fail(number: int, reason: str) -> str:
 def prepare_database(path: Path) -> None:
     """The engine's own database, owner-only, in WAL mode.
 
-    Raises StoreUntrusted when it holds rows that could run code as they are read.
+    Raises StoreUntrusted when it is no database, or holds what could run code: rows of another form than JSON in
+    whatever table, triggers, views.
     """
     path.touch(mode=0o600)
+    path.chmod(0o600)
     db = sqlite3.connect(path, timeout=30)
     try:
         db.execute("pragma journal_mode = wal")
-        for table in ("workflow_status", "operation_outputs", "notifications", "workflow_events", "streams"):
-            _refuse_foreign(db, path, table)
+        _refuse_foreign(db, path)
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError as error:
+        raise _untrusted(path, str(error)) from error
     finally:
         db.close()
 
 
-def _refuse_foreign(db: sqlite3.Connection, path: Path, table: str) -> None:
-    columns = {row[1] for row in db.execute(f"pragma table_info({table})")}
-    if "serialization" not in columns:
-        return
-    sql = f"select count(*) from {table} where serialization is not null and serialization != 'portable_json'"
-    (foreign,) = db.execute(sql).fetchone()
-    if foreign:
-        raise StoreUntrusted(
-            f"JSON rows only in {path}",
-            f"{foreign} row(s) of another form in {table}",
-            "move the file away and start again",
-        )
+def _refuse_foreign(db: sqlite3.Connection, path: Path) -> None:
+    for kind, name in db.execute("select type, name from sqlite_master").fetchall():
+        if kind in ("trigger", "view"):
+            raise _untrusted(path, f"a {kind} named {name}")
+        quoted = '"' + name.replace('"', '""') + '"'
+        if kind != "table" or "serialization" not in {row[1] for row in db.execute(f"pragma table_info({quoted})")}:
+            continue
+        # A row without a form of its own is read as JSON.
+        where = "serialization is not null and serialization != 'portable_json'"
+        (foreign,) = db.execute(f"select count(*) from {quoted} where {where}").fetchone()
+        if foreign:
+            raise _untrusted(path, f"{foreign} row(s) of another form in {name}")
+
+
+def _untrusted(path: Path, found: str) -> StoreUntrusted:
+    return StoreUntrusted(f"JSON rows only in {path}", found, "move the file away and start again")
 
 
 class Worker:
