@@ -20,20 +20,22 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
+from matrix_coder.core import gate_score  # noqa: E402
 from matrix_coder.core import intent_gate as gate  # noqa: E402
 from matrix_coder.core.gate_features import read  # noqa: E402
-from matrix_coder.core.gate_score import ROLES, scale_of, whole_features, word_features  # noqa: E402
+from matrix_coder.core.gate_score import DOMAINS, ROLES, route_features, scale_of, whole_features, word_features  # noqa: E402
 from matrix_coder.core.gate_view import bounded, view  # noqa: E402
 from matrix_coder.core.lexicon import lexicon  # noqa: E402
 
 WEIGHTS = ROOT / "src/matrix_coder/gate_weights.tsv"
 
 
-def features(text: str) -> list[tuple[str, float]]:
+def features(text: str) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+    """The features of a text for the coding score, and with those that only role and domain read."""
     reading = read(view(bounded(text.strip())), lexicon())
     scale = scale_of(reading)
-    out = [(f, scale) for f in sorted(word_features(reading))]
-    return out + [(f, 1.0) for f in whole_features(reading)]
+    row = [(f, scale) for f in sorted(word_features(reading))] + [(f, 1.0) for f in whole_features(reading)]
+    return row, row + [(f, 1.0) for f in route_features(reading)]
 
 
 class Table:
@@ -73,10 +75,9 @@ def fit_coding(rows, gold, weight, *, epochs=12, l2=2e-4, rate=0.15, seed=7, pri
     return [(a + b) / (kept + 1) for a, b in zip(total, w, strict=True)]
 
 
-def fit_roles(rows, gold, *, epochs=25, l2=1e-3, rate=0.15, seed=7):
-    """Multinomial regression; a message with several good roles pulls towards the one it already prefers."""
+def fit_choice(rows, gold, n, *, epochs=25, l2=1e-3, rate=0.15, seed=7):
+    """Multinomial regression; a message with several good answers pulls towards the one it already prefers."""
     size = max((i for r in rows for i, _ in r), default=0) + 1
-    n = len(ROLES)
     w = [[0.0] * n for _ in range(size)]
     g = [[1e-2] * n for _ in range(size)]
     order = list(range(len(rows)))
@@ -115,35 +116,45 @@ def train(data, extra, args):
     w = fit_coding([table.pack(r) for r in rows], gold, weight, epochs=args.epochs, l2=args.l2)
     coding = dict(zip(table.names, w, strict=False))
     able = [x for x in data if x["coding"] and x["role"]]
-    rtable = Table([x["_row"] for x in able], args.least)
-    rw = fit_roles(
-        [rtable.pack(x["_row"]) for x in able], [[ROLES.index(r) for r in x["role"]] for x in able], l2=args.role_l2
-    )
-    roles = dict(zip(rtable.names, rw, strict=False))
-    return coding, roles
+    roles = fit_names(able, ROLES, [x["role"] for x in able], args.role_l2, args)
+    domains = fit_names(able, DOMAINS, [x["domain"] or ["none"] for x in able], args.domain_l2, args)
+    return coding, roles, domains
 
 
-def write(coding, roles, path, least=0.02):
-    lines = ["# feature, vote for coding, votes for roles. Written by scripts/train_gate.py"]
-    for f in sorted(set(coding) | set(roles), key=lambda f: (f != "(bias)", f)):
+def fit_names(data, names, gold, l2, args):
+    table = Table([x["_route"] for x in data], args.least)
+    rows = [table.pack(x["_route"]) for x in data]
+    w = fit_choice(rows, [[names.index(g) for g in gs] for gs in gold], len(names), l2=l2)
+    return dict(zip(table.names, w, strict=False))
+
+
+def cell(names, values, least=0.04):
+    return " ".join(f"{n}={v:.2f}" for n, v in zip(names, values, strict=False) if abs(v) >= least)
+
+
+def write(coding, roles, domains, path, least=0.03):
+    lines = ["# feature, vote for coding, votes for roles, votes for domains. Written by scripts/train_gate.py"]
+    for f in sorted(set(coding) | set(roles) | set(domains), key=lambda f: (f != "(bias)", f)):
         c = coding.get(f, 0.0)
-        vote = f"{c:.3f}" if abs(c) >= least else ""
-        rest = " ".join(f"{r}={v:.2f}" for r, v in zip(ROLES, roles.get(f, ()), strict=False) if abs(v) >= 0.03)
-        if vote or rest:
-            lines.append(f"{f}\t{vote}\t{rest}")
+        vote = f"{c:.2f}" if abs(c) >= least else ""
+        role, domain = cell(ROLES, roles.get(f, ())), cell(DOMAINS, domains.get(f, ()))
+        if vote or role or domain:
+            lines.append(f"{f}\t{vote}\t{role}\t{domain}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return len(lines)
 
 
-def install(coding, roles):
+def install(coding, roles, domains):
     """Put tables in place of the file's for this process."""
-    from matrix_coder.core import gate_score
 
-    packed = {f: tuple((i, v) for i, v in enumerate(vs) if abs(v) >= 0.03) for f, vs in roles.items()}
-    c = {f: v for f, v in coding.items() if abs(v) >= 0.02}
+    def pack(votes):
+        return {f: tuple((i, v) for i, v in enumerate(vs) if abs(v) >= 0.04) for f, vs in votes.items()}
+
+    c = {f: v for f, v in coding.items() if abs(v) >= 0.03}
     bias = c.pop("(bias)", 0.0)
-    start = dict(packed.pop("(bias)", ()))
-    table = gate_score.Weights(c, packed, bias, tuple(start.get(i, 0.0) for i in range(len(ROLES))))
+    table = gate_score.Weights(
+        c, gate_score.choice(ROLES, pack(roles)), gate_score.choice(DOMAINS, pack(domains)), bias
+    )
     gate.weights = lambda: table
 
 
@@ -159,7 +170,8 @@ def main():
     ap.add_argument("--least", type=int, default=2)
     ap.add_argument("--epochs", type=int, default=8)
     ap.add_argument("--l2", type=float, default=2e-2)
-    ap.add_argument("--role-l2", type=float, default=1e-3)
+    ap.add_argument("--role-l2", type=float, default=1e-2)
+    ap.add_argument("--domain-l2", type=float, default=1e-2)
     ap.add_argument("--weight", type=float, default=3.0)
     ap.add_argument("--positive", type=float, default=0.1)
     ap.add_argument("--negative", type=float, default=0.3)
@@ -174,19 +186,19 @@ def main():
                 data.append(x)
     data = [x for x in data if x["source_kind"] != "explicit_trigger" or not x["coding"]]
     for x in data:
-        x["_row"] = features(x["text"])
+        x["_row"], x["_route"] = features(x["text"])
     extra = []
     for paths, gold in ((args.negatives, 0.0), (args.positives, 1.0)):
         for path in paths:
             for line in Path(path).read_text(encoding="utf-8").splitlines():
                 if line.strip():
-                    extra.append((features(line), gold, line))
+                    extra.append((features(line)[0], gold, line))
     if args.folds > 1:
         crossval(data, extra, args)
     if args.write:
-        coding, roles = train(data, [(r, y) for r, y, _ in extra], args)
+        coding, roles, domains = train(data, [(r, y) for r, y, _ in extra], args)
         coding["(bias)"] += args.shift
-        print("lines written:", write(coding, roles, WEIGHTS))
+        print("lines written:", write(coding, roles, domains, WEIGHTS))
 
 
 def crossval(data, extra, args):
@@ -195,13 +207,13 @@ def crossval(data, extra, args):
     efold = [rnd.randrange(args.folds) for _ in extra]
     results, scores, acts = [], [], defaultdict(list)
     for k in range(args.folds):
-        coding, roles = train(
+        coding, roles, domains = train(
             [x for x, f in zip(data, fold, strict=True) if f != k],
             [(r, y) for (r, y, _), f in zip(extra, efold, strict=True) if f != k],
             args,
         )
         coding["(bias)"] += args.shift
-        install(coding, roles)
+        install(coding, roles, domains)
         for x, f in zip(data, fold, strict=True):
             if f == k:
                 results.append((x, gate.decide(x["text"])))
@@ -244,6 +256,17 @@ def report(results, args):
     shown = [(x, d) for x, d in results if args.only in x["_file"]]
     print(table(shown))
     n = 0
+    if args.errors:
+        for x, d in shown:
+            if x["coding"] and d.coding:
+                if d.role not in x["role"]:
+                    print("ROLE ", d.role, "for", x["role"], "|", repr(x["text"][:130]))
+                if (d.domain or "none") not in (x["domain"] or ["none"]):
+                    print("DOM  ", d.domain, "for", x["domain"], "|", repr(x["text"][:130]))
+                if d.role == "review" and (d.lens or "none") not in (x["lens"] or ["none"]):
+                    print("LENS ", d.lens, "for", x["lens"], "|", repr(x["text"][:130]))
+                if d.verdict not in x["verdict_ok"]:
+                    print("VERD ", d.verdict, "for", x["verdict_ok"], "|", repr(x["text"][:130]))
     for x, d in shown:
         wrong = d.coding != x["coding"]
         if wrong and n < args.errors:

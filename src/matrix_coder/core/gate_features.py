@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from .gate_view import View
 from .lexicon import Lexicon, Word
+from .names import Role
 
 MAX_TOKENS = 160
 _PASTE_TOKENS = 60
@@ -59,6 +60,7 @@ _SHAPE_CLASS = {
 }  # fmt: skip
 _FRACTION = re.compile(r"\d{1,6}/\d{1,6}$")
 _DOTTED = re.compile(r"[A-Za-z_$][\w$]{0,60}(?:\.[A-Za-z_$][\w$]{0,60}){1,6}(?:\(\))?$")
+_ROLE_TAGS = frozenset(r.value for r in Role)
 _PATH_TAGS = frozenset({"security", "sensitive", "mechanical"})
 _PUNCT_CLASS = {".": ".", "?": "?", "!": "!", ",": ",", ":": ":", ";": ",", "`": "B", '"': "'", "(": "(", ")": ")"}
 _STRIP = ".:'’*_-&/\\%+"
@@ -69,13 +71,14 @@ class Reading:
     """The words of one message in a row.
 
     `lemmas`, `surfaces` and `classes` run in parallel; `tags` counts what the words vote for;
-    `native` holds the words found in scripts without spaces; `pasted` the classes seen in pasted text.
+    `roles` lists the roles they name, in order; `pasted` counts the classes seen in pasted text.
     """
 
     lemmas: list[str] = field(default_factory=list)
     surfaces: list[str] = field(default_factory=list)
     classes: list[str] = field(default_factory=list)
     tags: dict[str, int] = field(default_factory=dict)
+    roles: list[str] = field(default_factory=list)
     pasted: dict[str, int] = field(default_factory=dict)
     paste_tags: dict[str, int] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
@@ -135,6 +138,8 @@ def _read_text(text: str, lex: Lexicon, out: Reading, limit: int = MAX_TOKENS) -
             add_class(entry[1])
             for tag in entry[2]:
                 tags[tag] = tags.get(tag, 0) + 1
+                if tag in _ROLE_TAGS:
+                    out.roles.append(tag)
             if entry[1] not in "'B":
                 out.words += step
         else:
@@ -171,6 +176,8 @@ def _add(out: Reading, entry: Word, surface: str) -> None:
     out.classes.append(entry.cls)
     for tag in entry.tags:
         out.tags[tag] = out.tags.get(tag, 0) + 1
+        if tag in _ROLE_TAGS:
+            out.roles.append(tag)
 
 
 def _read_unknown(token: str, low: str, lex: Lexicon, out: Reading) -> None:

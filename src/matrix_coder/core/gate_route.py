@@ -1,10 +1,10 @@
-"""Lens, domain and triviality of a message that asks for work on code."""
+"""Named role, lens and triviality of a message that asks for work on code."""
 
 from __future__ import annotations
 
 from .gate_features import Reading
 from .gate_score import lead_of
-from .names import Domain, Lens, Role
+from .names import Lens, Role
 
 _NAMED = {
     "review": Role.REVIEW,
@@ -20,9 +20,10 @@ _NAMED = {
     "map": Role.EXPLORE,
     "plan": Role.PLAN,
 }
+_TECHNICAL = frozenset("SLDXIF")
+_DAILY = frozenset("EOHKC")
 _MAPS = frozenset({"is", "are", "does", "do", "did"})
 _LENS_ORDER = (Lens.SECURITY, Lens.PERFORMANCE, Lens.DEPS, Lens.API, Lens.QUALITY)
-_DOMAINS = tuple(d.value for d in Domain)
 _MAX_TRIVIAL_WORDS = 10
 
 
@@ -34,6 +35,15 @@ def named_role(reading: Reading) -> Role | None:
     if reading.classes[at + 1 : at + 2] in (["v"], [":"], [","]) or reading.surfaces[at] != reading.lemmas[at]:
         return None
     return _NAMED.get(reading.lemmas[at]) or _asked_role(reading, at)
+
+
+def is_named_request(reading: Reading) -> bool:
+    """Whether the message starts with a role's word and names something technical and nothing from daily life."""
+    classes = set(reading.classes)
+    if not classes & _TECHNICAL or classes & _DAILY or len(reading.lemmas) < 2:
+        return False
+    at = lead_of(reading)
+    return reading.lemmas[at] in _NAMED and reading.surfaces[at] == reading.lemmas[at]
 
 
 def _asked_role(reading: Reading, at: int) -> Role | None:
@@ -55,26 +65,6 @@ def infer_lens(reading: Reading) -> Lens:
         if tags.get(lens.value):
             return lens
     return Lens.CODE
-
-
-def domain_scores(reading: Reading) -> dict[str, float]:
-    """How much each stack is named, in the ask and, at half weight, in what was pasted."""
-    out: dict[str, float] = {}
-    for name in _DOMAINS:
-        score = reading.tags.get(name, 0) + 0.5 * reading.paste_tags.get(name, 0)
-        if score:
-            out[name] = score
-    return out
-
-
-def infer_domain(reading: Reading) -> Domain | None:
-    """The clearest stack named, or none when no stack stands out."""
-    scores = domain_scores(reading)
-    if not scores:
-        return None
-    best = max(scores, key=lambda name: scores[name])
-    rest = max((v for k, v in scores.items() if k != best), default=0.0)
-    return Domain(best) if scores[best] >= 1 and scores[best] > rest else None
 
 
 def implicit_intake_gate(role: Role, reading: Reading) -> bool:

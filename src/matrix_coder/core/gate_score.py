@@ -8,10 +8,11 @@ from functools import cache
 from pathlib import Path
 
 from .gate_features import Reading
-from .names import Role
+from .names import Domain, Role
 
 _DATA = Path(__file__).resolve().parent.parent / "gate_weights.tsv"
 ROLES = tuple(r.value for r in Role)
+DOMAINS = ("none", *(d.value for d in Domain))
 _FULL_WORDS = 12
 _TECH = frozenset("SLDXIFGB")
 _LEANING = frozenset("WMUQVgfh/")
@@ -101,6 +102,43 @@ def whole_features(reading: Reading) -> list[str]:
     return found
 
 
+def route_features(reading: Reading) -> list[str]:
+    """What the lexicon's tags alone say about role and domain: read by those two choices only."""
+    found = []
+    roles = reading.roles
+    if roles:
+        found.append("@first:" + roles[0])
+        found += ["@any:" + name for name in set(roles)]
+        if len(roles) > 1:
+            found.append(f"@two:{roles[0]}>{roles[1]}")
+    best = best_domain(reading)
+    found.append("@dom:" + (best or "none"))
+    for name, score in domain_scores(reading).items():
+        found.append(f"@dom:{name}:{min(6, int(score))}")
+    return found
+
+
+def domain_scores(reading: Reading) -> dict[str, float]:
+    """How much each stack is named, in the ask and, at half weight, in what was pasted."""
+    out: dict[str, float] = {}
+    for name in DOMAINS[1:]:
+        asked = 2 * reading.tags.get(name, 0) + reading.tags.get(name + "?", 0)
+        score = asked + 0.5 * (2 * reading.paste_tags.get(name, 0) + reading.paste_tags.get(name + "?", 0))
+        if score:
+            out[name] = score
+    return out
+
+
+def best_domain(reading: Reading) -> str | None:
+    """The clearest stack named, or none when no stack stands out."""
+    scores = domain_scores(reading)
+    if not scores:
+        return None
+    best = max(scores, key=lambda name: scores[name])
+    rest = max((v for k, v in scores.items() if k != best), default=0.0)
+    return best if scores[best] >= 2 and scores[best] > rest else None
+
+
 def _paste_features(reading: Reading, found: list[str]) -> None:
     found.extend(["#k:" + kind for kind in reading.kinds])
     tech = sum(n for c, n in reading.pasted.items() if c in _TECH)
@@ -112,35 +150,71 @@ def _paste_features(reading: Reading, found: list[str]) -> None:
         found.append("#noask")
 
 
+Votes = tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A choice among names: what each feature votes for, by the place of the name, and where all start."""
+
+    names: tuple[str, ...]
+    votes: dict[str, Votes]
+    start: tuple[float, ...]
+
+    def scores(self, words: set[str], whole: list[str], scale: float) -> list[float]:
+        """One score for each name, in their order."""
+        out = list(self.start)
+        get = self.votes.get
+        for feature in words:
+            for i, value in get(feature, ()):
+                out[i] += scale * value
+        for feature in whole:
+            for i, value in get(feature, ()):
+                out[i] += value
+        return out
+
+
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """`coding` maps a feature to its vote; `roles` maps a feature to its votes in the order of ROLES."""
+    """`coding` maps a feature to its vote; `roles` and `domains` choose among names."""
 
     coding: dict[str, float]
-    roles: dict[str, tuple[tuple[int, float], ...]]
+    roles: Choice
+    domains: Choice
     bias: float
-    role_bias: tuple[float, ...]
+
+
+def choice(names: tuple[str, ...], votes: dict[str, Votes]) -> Choice:
+    """A choice whose start is the votes of the feature `(bias)`."""
+    start = dict(votes.pop("(bias)", ()))
+    return Choice(names, votes, tuple(start.get(i, 0.0) for i in range(len(names))))
+
+
+def _votes(cell: str, order: dict[str, int]) -> Votes:
+    pairs = (pair.partition("=") for pair in cell.split(" "))
+    return tuple((order[name], float(value)) for name, _, value in pairs)
 
 
 @cache
 def weights() -> Weights:
     """The weight table, read at the first call."""
     coding: dict[str, float] = {}
-    roles: dict[str, tuple[tuple[int, float], ...]] = {}
-    order = {name: i for i, name in enumerate(ROLES)}
+    roles: dict[str, Votes] = {}
+    domains: dict[str, Votes] = {}
+    role_order = {name: i for i, name in enumerate(ROLES)}
+    domain_order = {name: i for i, name in enumerate(DOMAINS)}
     for line in _DATA.read_text(encoding="utf-8").splitlines():
         if line.startswith("# "):
             continue
-        feature, vote, rest = line.split("\t")
+        feature, vote, role, domain = line.split("\t")
         if vote:
             coding[feature] = float(vote)
-        if rest:
-            roles[feature] = tuple(
-                (order[name], float(value)) for name, _, value in (p.partition("=") for p in rest.split(" "))
-            )
+        if role:
+            roles[feature] = _votes(role, role_order)
+        if domain:
+            domains[feature] = _votes(domain, domain_order)
     bias = coding.pop("(bias)", 0.0)
-    start = dict(roles.pop("(bias)", ()))
-    return Weights(coding, roles, bias, tuple(start.get(i, 0.0) for i in range(len(ROLES))))
+    return Weights(coding, choice(ROLES, roles), choice(DOMAINS, domains), bias)
 
 
 def coding_score(words: set[str], whole: list[str], scale: float, table: Weights) -> float:
@@ -148,16 +222,3 @@ def coding_score(words: set[str], whole: list[str], scale: float, table: Weights
     get = table.coding.get
     near = sum([get(f, 0.0) for f in words])
     return table.bias + scale * near + sum([get(f, 0.0) for f in whole])
-
-
-def role_scores(words: set[str], whole: list[str], scale: float, table: Weights) -> list[float]:
-    """One score for each role, in the order of ROLES."""
-    out = list(table.role_bias)
-    get = table.roles.get
-    for feature in words:
-        for i, value in get(feature, ()):
-            out[i] += scale * value
-    for feature in whole:
-        for i, value in get(feature, ()):
-            out[i] += value
-    return out

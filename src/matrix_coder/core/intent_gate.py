@@ -8,11 +8,14 @@ from typing import NamedTuple
 from .decision import Decision, GateOutcome, Route, Signal
 from .gate_features import Reading, read
 from .gate_header import parse_trigger
-from .gate_route import domain_scores, implicit_intake_gate, infer_domain, infer_lens, named_role
+from .gate_route import implicit_intake_gate, infer_lens, is_named_request, named_role
 from .gate_score import (
+    DOMAINS,
     ROLES,
+    best_domain,
     coding_score,
-    role_scores,
+    domain_scores,
+    route_features,
     scale_of,
     weights,
     whole_features,
@@ -20,7 +23,7 @@ from .gate_score import (
 )
 from .gate_view import View, bounded, view
 from .lexicon import lexicon
-from .names import Role
+from .names import Domain, Role
 
 __all__ = [
     "answers_tip",
@@ -37,6 +40,8 @@ _NO_PERSON = frozenset({"subagent", "cron", "curator"})
 _NEGATED = re.compile(r"(?:n't|\bnot|\bnever|\bno) (?:\w+ ){0,2}\Z")
 _ADDRESS = re.compile(r"(?:(?:hey|hi|hello|ok|okay|dear) )?hermes\s*[,:!-]\s*", re.IGNORECASE)
 _SHOWN = 8
+_SURE = 0.5
+_CLEAR, _NAMED_START, _NONE_START = 4, 1.0, 3.0
 
 
 class _Read(NamedTuple):
@@ -123,22 +128,41 @@ def _implicit(text: str) -> _Read | None:
     seen = view(short[address.end() :] if address else short)
     reading = read(seen, lexicon())
     words, whole, scale = word_features(reading), whole_features(reading), scale_of(reading)
-    return _Read(seen, reading, words, whole, scale, coding_score(words, whole, scale, weights()))
+    score = coding_score(words, whole, scale, weights())
+    if score < _SURE and (reading.code_file or is_named_request(reading)):
+        score = _SURE
+    return _Read(seen, reading, words, whole, scale, score)
 
 
-def _role(got: _Read) -> Role:
+def _role_scores(got: _Read, more: list[str]) -> list[float]:
+    return weights().roles.scores(got.words, got.whole + more, got.scale)
+
+
+def _role(got: _Read, more: list[str]) -> Role:
     named = named_role(got.reading)
     if named is not None:
         return named
-    scores = role_scores(got.words, got.whole, got.scale, weights())
+    scores = _role_scores(got, more)
     return Role(ROLES[scores.index(max(scores))])
 
 
+def _domain(got: _Read, more: list[str]) -> Domain | None:
+    """The stack that the words name clearly; else the votes decide, against a head start for what is named or none."""
+    named = best_domain(got.reading)
+    if named and domain_scores(got.reading)[named] >= _CLEAR:
+        return Domain(named)
+    scores = weights().domains.scores(got.words, got.whole + more, got.scale)
+    scores[DOMAINS.index(named or "none")] += _NAMED_START if named else _NONE_START
+    name = DOMAINS[scores.index(max(scores))]
+    return None if name == "none" else Domain(name)
+
+
 def _route(text: str, got: _Read) -> Decision:
-    role = _role(got)
+    more = route_features(got.reading)
+    role = _role(got, more)
     direct = implicit_intake_gate(role, got.reading)
     lens = infer_lens(got.reading) if role is Role.REVIEW else None
-    route = Route(role=role, lens=lens, domain=infer_domain(got.reading))
+    route = Route(role=role, lens=lens, domain=_domain(got, more))
     return Decision(
         outcome=GateOutcome.DIRECT if direct else GateOutcome.MATRIX,
         role=route.role.value,
@@ -188,7 +212,7 @@ def explain(message: str, *, session_id: str = "", platform: str = "") -> dict[s
     got = _implicit(text)
     if got is None:
         return out
-    scores = role_scores(got.words, got.whole, got.scale, weights())
+    scores = _role_scores(got, route_features(got.reading))
     ranked = sorted(zip(scores, ROLES, strict=True), reverse=True)
     every = Decision(outcome=decision.outcome, signals=_signals(text, got, 60)).as_dict()
     out["signals"] = every["signals"]
