@@ -11,6 +11,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..core.errors import MatrixError, WorkspaceRefused
@@ -180,6 +181,28 @@ class Trees:
         """The paths that differ between two recorded trees, sorted."""
         out = self._git("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
         return tuple(sorted(_printable(p) for p in out.split("\0") if p))
+
+    def changed_raw(self, before: str, after: str) -> list[str]:
+        """The same paths as git and the file system know them, for handing back to `restore`."""
+        out = self._git("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
+        return sorted(p for p in out.split("\0") if p)
+
+    def restore(self, tree: str, paths: Sequence[str]) -> None:
+        """Make these paths what they are in a recorded tree; what is not in it is removed."""
+        if not paths:
+            return
+        listing = self.git_dir / "to-restore"
+        listing.write_bytes(os.fsencode("\0".join(paths)))
+        self._git(
+            "--literal-pathspecs",
+            "restore",
+            f"--source={tree}",
+            "--staged",
+            "--worktree",
+            "--no-overlay",
+            f"--pathspec-from-file={listing}",
+            "--pathspec-file-nul",
+        )
 
     def diff(self, before: str, after: str) -> str:
         """The unified diff between two recorded trees."""
