@@ -143,6 +143,12 @@ class Trees:
         config = [x for c in _CONFIG for x in ("-c", c)]
         return _run(["git", *config, *arguments], cwd=self.workspace, env=self._environment())
 
+    def ask(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        """What a git command that only reads says about the record, as bytes."""
+        config = [x for c in _CONFIG for x in ("-c", c)]
+        out = _run(["git", *config, *arguments], cwd=self.workspace, env=self._environment(), stdin=stdin)
+        return out.encode("utf-8", "surrogateescape")
+
     def record(self) -> str:
         """The id of the tree that the workspace holds now, untracked files included, ignored files left out."""
         # A recorder that was killed may have left its lock; this directory has one writer at a time.
@@ -259,9 +265,11 @@ def line_count(workspace: Path, file: str) -> int | None:
         return None
 
 
-def _run(command: list[str], *, cwd: Path, env: dict[str, str] | None) -> str:
+def _run(command: list[str], *, cwd: Path, env: dict[str, str] | None, stdin: bytes = b"") -> str:
     try:
-        done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, timeout=_GIT_SECONDS, check=False)
+        done = subprocess.run(
+            command, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=_GIT_SECONDS, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise GitFailed(f"`{command[0]}` to run", str(error), "check that it is installed") from error
     if done.returncode:
