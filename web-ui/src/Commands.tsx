@@ -1,0 +1,102 @@
+// The commands that the API offers for a run. What can't be taken back is asked once.
+import { Failed, post } from "./api";
+import { React, useEffect, useId, useRef, useState } from "./sdk";
+import type { Element } from "./sdk";
+import type { CommandAnswer, CommandOffer, Problem } from "./types";
+import { Text, Trouble } from "./ui";
+
+export function Commands({ run, offers, done }: { run: string; offers: CommandOffer[]; done: () => void }): Element {
+  const [asking, setAsking] = useState<CommandOffer | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [said, setSaid] = useState("");
+  const [problem, setProblem] = useState<Problem | null>(null);
+
+  async function give(offer: CommandOffer, values: Record<string, string | number>): Promise<void> {
+    setAsking(null);
+    setBusy(true);
+    setProblem(null);
+    try {
+      const body = { name: offer.name, arguments: values };
+      const answer = await post<CommandAnswer>(`/runs/${encodeURIComponent(run)}/commands`, body);
+      setSaid(answer.message);
+      done();
+    } catch (error) {
+      if (error instanceof Failed) setProblem(error.problem);
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  function press(offer: CommandOffer): void {
+    if (offer.confirm || offer.arguments.length > 0) setAsking(offer);
+    else void give(offer, {});
+  }
+
+  return (
+    <div className="mc-commands">
+      <div className="mc-actions">
+        {offers.map((offer) => (
+          <button
+            key={offer.name}
+            type="button"
+            className={offer.name === "cancel" ? "mc-button mc-danger" : "mc-button"}
+            disabled={busy}
+            onClick={() => press(offer)}
+          >
+            {offer.label}
+          </button>
+        ))}
+      </div>
+      <p className="mc-said" role="status">
+        <Text>{said}</Text>
+      </p>
+      {problem && <Trouble problem={problem} />}
+      {asking && <Ask offer={asking} leave={() => setAsking(null)} go={(values) => void give(asking, values)} />}
+    </div>
+  );
+}
+
+function Ask({ offer, leave, go }: {
+  offer: CommandOffer;
+  leave: () => void;
+  go: (values: Record<string, string | number>) => void;
+}): Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [values, setValues] = useState<Record<string, string>>({});
+  const id = useId();
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  function submit(event: { preventDefault(): void }): void {
+    event.preventDefault();
+    const filled = offer.arguments.filter((a) => (values[a.name] ?? "").trim() !== "");
+    go(Object.fromEntries(filled.map((a) => [a.name, a.kind === "number" ? Number(values[a.name]) : values[a.name] ?? ""])));
+  }
+  return (
+    <dialog ref={dialog} className="mc-dialog" aria-labelledby={id} onClose={leave}>
+      <form onSubmit={submit}>
+        <h3 id={id}>{offer.label}</h3>
+        {offer.confirm && <p>{offer.confirm}</p>}
+        {offer.arguments.map((argument) => (
+          <label key={argument.name} className="mc-field">
+            {argument.label}
+            <input
+              type={argument.kind}
+              required={argument.required}
+              value={values[argument.name] ?? ""}
+              onChange={(event) => setValues({ ...values, [argument.name]: event.target.value })}
+            />
+          </label>
+        ))}
+        <div className="mc-actions">
+          <button type="button" className="mc-button" autoFocus onClick={() => dialog.current?.close()}>
+            Go back
+          </button>
+          <button type="submit" className={offer.name === "cancel" ? "mc-button mc-danger" : "mc-button mc-main"}>
+            {offer.label}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}
