@@ -1,0 +1,233 @@
+"""The guard against gamed tests: what a change did to the tests themselves, and what of it nobody asked for.
+
+Two states of a tree go in as texts; nothing is run. A `certain` finding is meant as an accusation and so has to
+hold for every honest reader of the change; what may have a good reason is reported as not certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from . import tamper_files as files
+from .tamper_code import code_findings
+from .tamper_config import config_findings
+from .tamper_goal import GoalReading, read_goal
+from .tamper_ledger import Ledger
+from .tamper_model import Change, Sheet, TamperFinding, TamperKind, line_at, text_of
+from .tamper_options import read_options
+from .tamper_python import Function, helpers_of, parse, read_python
+
+__all__ = ["Exemption", "TamperFinding", "TamperKind", "TamperReport", "examine", "find_tampering"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exemption:
+    """A finding that is none, since the goal asked for it in these words."""
+
+    finding: TamperFinding
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TamperReport:
+    """What was found and not asked for, worst first, and what the goal asked for."""
+
+    findings: tuple[TamperFinding, ...] = ()
+    exempted: tuple[Exemption, ...] = ()
+
+    @property
+    def certain(self) -> tuple[TamperFinding, ...]:
+        """The findings that are accusations."""
+        return tuple(f for f in self.findings if f.certain)
+
+
+def find_tampering(
+    before: Mapping[str, bytes], after: Mapping[str, bytes], *, goal: str, checks: tuple[str, ...] = ()
+) -> tuple[TamperFinding, ...]:
+    """What the change did to the tests without being asked, worst first; `examine` tells the exemptions too."""
+    return examine(before, after, goal=goal, checks=checks).findings
+
+
+def examine(
+    before: Mapping[str, bytes], after: Mapping[str, bytes], *, goal: str, checks: tuple[str, ...] = ()
+) -> TamperReport:
+    """What the change did to the tests, parted by whether `goal` asked for it.
+
+    The mappings hold the files that changed, by path from the root, and may hold others that are the same in
+    both: configuration that says what is a test, and tests that a changed helper serves.
+    """
+    change = Change(before=before, after=after, goal=goal, checks=checks)
+    reading = read_goal(goal)
+    removed = _removed_names(change)
+    findings: list[TamperFinding] = []
+    exempted: list[Exemption] = []
+    for finding in _unique(_all(change, reading)):
+        reason = reading.asked(finding, removed)
+        if reason:
+            exempted.append(Exemption(finding=finding, reason=reason))
+        else:
+            findings.append(finding)
+    findings.sort(key=lambda f: not f.certain)
+    return TamperReport(findings=tuple(findings), exempted=tuple(exempted))
+
+
+def _all(change: Change, reading: GoalReading) -> Iterator[TamperFinding]:
+    yield from _tests(change, reading)
+    yield from _data(change, reading)
+    yield from config_findings(change)
+    yield from code_findings(change)
+
+
+def _unique(found: Iterator[TamperFinding]) -> list[TamperFinding]:
+    places: dict[tuple[str, str, int, str], TamperFinding] = {}
+    for finding in found:
+        places.setdefault((finding.kind, finding.file, finding.line, finding.text), finding)
+    return list(places.values())
+
+
+# -- tests
+
+
+def _tests(change: Change, reading: GoalReading) -> Iterator[TamperFinding]:
+    before, after = read_sheets(change.before), read_sheets(change.after)
+
+    def sure(new: frozenset[str], old: frozenset[str]) -> bool:
+        return _expectation(change, reading) and not reading.names_value(new, old)
+
+    yield from Ledger(before, after, sure).find()
+    yield from _sheet_marks(before, after)
+    yield from _stand_ins(before, after)
+
+
+def read_sheets(tree: Mapping[str, bytes]) -> list[Sheet]:
+    """Every file of a tree that holds tests or stands beside them, read."""
+    rules = read_options(tree).collection()
+    python = {p: text_of(d) for p, d in tree.items() if files.language(p) == "python" and _may_test(p, d)}
+    shared: dict[str, Function] = {}
+    for path, text in python.items():
+        if files.is_test_side(path, rules):
+            shared |= helpers_of(parse(text))
+    return [read_python(path, text, rules, shared) for path, text in sorted(python.items())]
+
+
+def _may_test(path: str, data: bytes) -> bool:
+    """Whether a Python file has to be read: beside the tests by its name, or with something that looks like one."""
+    return files.is_test_side(path) or b"def test" in data or b"assert" in data
+
+
+def _expectation(change: Change, reading: GoalReading) -> bool:
+    """Whether a changed expectation is an accusation: the goal is to mend, or nothing but tests was touched."""
+    touched = any(files.is_source(p) for p in change.changed())
+    return not reading.about_tests and (reading.is_fix or not touched)
+
+
+def _sheet_marks(before: list[Sheet], after: list[Sheet]) -> Iterator[TamperFinding]:
+    earlier = {s.file: s for s in before}
+    for sheet in after:
+        old = earlier.get(sheet.file)
+        known = [m.text for m in old.marks] if old else []
+        for mark in sheet.marks:
+            if mark.text not in known and len(sheet.marks) > len(known):
+                yield TamperFinding(
+                    kind=TamperKind.TEST_SKIPPED,
+                    file=sheet.file,
+                    line=mark.line,
+                    text=mark.text,
+                    detail="tests of the whole file are left out",
+                    certain=(mark.certain and old is not None) or sheet.file.endswith("conftest.py"),
+                    names=frozenset({sheet.file}),
+                )
+
+
+def _stand_ins(before: list[Sheet], after: list[Sheet]) -> Iterator[TamperFinding]:
+    """Names that tests assert about and that a test file, a fixture or a conftest puts something else behind."""
+    earlier = {s.file: s for s in before}
+    subjects = {n for s in before for c in s.cases if c.collected for a in c.live for n in a.callees}
+    for sheet in after:
+        old = earlier.get(sheet.file, Sheet(file=sheet.file))
+        known = {m.name for m in (*old.mocks, *(m for c in old.cases for m in c.mocks))}
+        fresh = [*sheet.mocks, *(m for c in sheet.cases if not c.collected for m in c.mocks)]
+        for mark in fresh:
+            if mark.name in subjects and mark.name not in known:
+                yield _stand_in(sheet.file, mark.name, mark.line, mark.text)
+        for name, line in sheet.defines.items():
+            if name in old.imports and name not in sheet.imports and name in subjects:
+                yield _stand_in(sheet.file, name, line, "")
+
+
+def _stand_in(file: str, name: str, line: int, text: str) -> TamperFinding:
+    return TamperFinding(
+        kind=TamperKind.SUBJECT_MOCKED,
+        file=file,
+        line=line,
+        text=text,
+        detail=f"tests assert about `{name}`, and something else stands in its place here",
+        names=frozenset({name, file}),
+    )
+
+
+# -- data
+
+
+def _data(change: Change, reading: GoalReading) -> Iterator[TamperFinding]:
+    for path in change.changed():
+        snapshot = files.is_snapshot(path)
+        if path not in change.before or not (snapshot or files.is_test_data(path)):
+            continue
+        line, text = _first_lost(change, path)
+        if not line:
+            continue
+        gone = path not in change.after
+        kind = TamperKind.SNAPSHOT_CHANGED if snapshot else TamperKind.TEST_DATA_CHANGED
+        yield TamperFinding(
+            kind=kind,
+            file=path,
+            line=line,
+            text=text,
+            detail="it is gone" if gone else "what the tests compare with is another thing now",
+            certain=_expectation(change, reading) and not _said(change, reading, path),
+            gone=gone,
+            names=frozenset({path}),
+        )
+
+
+def _said(change: Change, reading: GoalReading, path: str) -> bool:
+    old, new = text_of(change.before.get(path)), text_of(change.after.get(path))
+    return reading.names_value(new.splitlines(), old.splitlines())
+
+
+def _first_lost(change: Change, path: str) -> tuple[int, str]:
+    """Where a file first says something else than it did; (0, "") when it only grew."""
+    old, new = change.before[path], change.after.get(path)
+    if new is None:
+        return 1, line_at(text_of(old), 1)
+    before, after = text_of(old).splitlines(), text_of(new).splitlines()
+    if not set(before) - set(after) and len(after) >= len(before):
+        return 0, ""
+    place = next(
+        (i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after)) - 1
+    )
+    number = max(1, min(place + 1, len(after)))
+    return number, line_at(text_of(new), number)
+
+
+def _removed_names(change: Change) -> frozenset[str]:
+    """The names that code other than tests defined and defines no more anywhere in the change."""
+    return frozenset(_defined(change.before) - _defined(change.after))
+
+
+def _defined(tree: Mapping[str, bytes]) -> set[str]:
+    import re  # noqa: PLC0415
+
+    pattern = re.compile(
+        r"^\s*(?:export\s+)?(?:default\s+)?(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?"
+        r"(?:def|class|function\*?|func(?:\s*\([^)]*\))?|fn|struct|enum|trait|interface|type|const|let|var)\s+(\w+)",
+        re.M,
+    )
+    names: set[str] = set()
+    for path, data in tree.items():
+        if files.is_source(path):
+            names |= set(pattern.findall(text_of(data)))
+            names |= {path.rsplit("/", 1)[-1].rsplit(".", 1)[0]}
+    return names
