@@ -11,7 +11,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import psutil
 
@@ -91,6 +91,28 @@ def end_everything(cookie: str, *, pid: int = 0, started: float = 0.0) -> int:
                 os.killpg(pid, signal.SIGKILL)
         _await_death(alive)
     return len(seen)
+
+
+def leave_guardian(lease: int, cookie: str, *, close: Sequence[int] = ()) -> int:
+    """Fork a guardian: once the writing end of the pipe `lease` is closed, it ends this process and the attempt.
+
+    Returns the guardian's pid; `close` are descriptors that it must not keep. To be called before this process
+    has threads. A thread of its own could not do the same: after its last look another one may still start
+    something, which then outlives them all.
+    """
+    guarded, started = os.getpid(), started_at(os.getpid())
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        os.setsid()
+        for fd in close:
+            os.close(fd)
+        while os.read(lease, 1):
+            pass
+        end_everything(cookie, pid=guarded, started=started)
+    finally:
+        os._exit(0)
 
 
 def _await_death(processes: list[psutil.Process]) -> None:
