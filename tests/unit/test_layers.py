@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -109,10 +110,17 @@ def test_host_when_it_is_imported_then_by_its_adapters_alone() -> None:
     assert wrong([i for i in ABSOLUTE if i.module.split(".")[0] in HOST and i.layer in ("core", "engine")]) == []
 
 
-def test_dbos_when_it_is_imported_then_by_the_worker_alone() -> None:
-    """The durable library is loaded in the worker's process and nowhere else."""
-    found = {str(i.file.relative_to(ROOT)) for i in ABSOLUTE if i.module.split(".")[0] == "dbos"}
-    assert found == {"engine/worker.py"}
+def test_dbos_when_it_is_imported_then_by_the_engine_alone() -> None:
+    """No other layer knows the durable library."""
+    found = {i.layer for i in ABSOLUTE if i.module.split(".")[0] == "dbos"}
+    assert found == {"engine"}
+
+
+def test_dbos_when_a_client_is_loaded_then_it_is_not() -> None:
+    """Chat, command line and dashboard start and read runs without loading the durable library."""
+    code = "import sys, matrix_coder.engine.client; print('dbos' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_late_imports_by_name_when_looked_for_then_the_listed_places_alone() -> None:
