@@ -48,14 +48,14 @@ READY = re.compile(r"HERMES_DASHBOARD_READY port=(\d+)")
 class Dashboard:
     """A running `hermes dashboard` of one home."""
 
-    def __init__(self, home: HermesHome) -> None:
+    def __init__(self, home: HermesHome, *, program: Sequence[str] = (), env: Mapping[str, str] | None = None) -> None:
         self.home = home
         link_page(home.path)
         words = ["dashboard", "--no-open", "--skip-build", "--host", "127.0.0.1", "--port", "0"]
         self.log: list[str] = []
         self.process = subprocess.Popen(
-            [str(Path(sys.executable).parent / "hermes"), *words],
-            env=home.environment({"HERMES_DASHBOARD_SESSION_TOKEN": TOKEN}),
+            [*(program or [str(Path(sys.executable).parent / "hermes")]), *words],
+            env=home.environment({"HERMES_DASHBOARD_SESSION_TOKEN": TOKEN, **(env or {})}),
             cwd=home.cwd,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -87,9 +87,8 @@ class Dashboard:
         headers = {"X-Hermes-Session-Token": token} if token else {}
         return httpx.Client(base_url=self.url + API, headers=headers, timeout=30)
 
-    def close(self) -> float:
-        """End it as a person does; the seconds that it took."""
-        begun = time.monotonic()
+    def close(self) -> int:
+        """End it as a person does; its exit code, -9 when it would not go."""
         self.process.send_signal(signal.SIGTERM)
         try:
             self.process.wait(30)
@@ -99,7 +98,7 @@ class Dashboard:
         self._reader.join(5)
         if self.process.stdout:
             self.process.stdout.close()
-        return time.monotonic() - begun
+        return self.process.returncode
 
 
 def end_worker(home: Path) -> None:
@@ -198,6 +197,18 @@ class Seeds:
                 summary=report.summary,
                 verified=[_brief(e) for e in evidence],
             )
+
+    def repeat(self, number: int, count: int) -> None:
+        """Copies of a run's first step, in one transaction, until it has `count` steps."""
+        with self.store.transaction() as db:
+            first = dict(db.execute("select * from steps where run_id = ? and number = 1", (number,)).fetchone())
+            for i in range(2, count + 1):
+                row = first | {"number": i, "iteration": 1 + i // 2, "started_at": first["started_at"] + 60 * i}
+                row["ended_at"] = row["started_at"] + 50
+                db.execute(
+                    f"insert into steps ({', '.join(row)}) values ({', '.join('?' * len(row))})", tuple(row.values())
+                )
+        self.store.update_run(number, iteration=1 + count // 2)
 
     def ended(self, outcome: RunOutcome, goal: str, *, reason: str = "", **more: Any) -> int:
         """A run of two steps that ended like this, without files."""

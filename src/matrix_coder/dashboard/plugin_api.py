@@ -11,16 +11,8 @@ import sys
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-
-
-def _is_ours(module: object) -> bool:
-    file = getattr(module, "__file__", None)
-    return isinstance(file, str) and Path(file).resolve() == _PACKAGE / "__init__.py"
-
-
-def _loaded() -> str:
-    names = [n for n in list(sys.modules) if n.rpartition(".")[2] == "matrix_coder"]
-    return next((n for n in names if _is_ours(sys.modules[n])), "")
+# A copy of the package that the host has loaded already serves its own runs: a second one beside it would not.
+_NAMES = ("matrix_coder", "hermes_plugins.matrix_coder")
 
 
 def _load() -> str:
@@ -33,4 +25,5 @@ def _load() -> str:
     return "matrix_coder"
 
 
-router = importlib.import_module(f"{_loaded() or _load()}.web.api").router
+_loaded = next((name for name in _NAMES if name in sys.modules), "")
+router = importlib.import_module(f"{_loaded or _load()}.web.api").router

@@ -155,7 +155,7 @@ def parse(text: str) -> Iterator[FilePatch]:
     A line of a hunk begins with a blank, `+`, `-` or a backslash, so one that begins with `diff --git` opens a file.
     """
     starts = [m.start() for m in re.finditer(r"^diff --git ", text, re.MULTILINE)]
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+    for start, end in zip(starts, [*starts, len(text)][1:], strict=True):
         yield _parse_file(text[start:end])
 
 

@@ -70,8 +70,9 @@ def _part(path: Path, end: int | None, limit: int) -> OutputPart:
         start = max(0, stop - limit)
         stream.seek(start)
         data = stream.read(stop - start)
-    if start and (cut := data.find(b"\n")) >= 0:
-        # Whole lines only, so that neither a character nor a line is torn.
+    cut = data.find(b"\n") if start else -1
+    if 0 <= cut < len(data) - 1:
+        # Whole lines, so that neither a character nor a line is torn; but never none at all.
         start, data = start + cut + 1, data[cut + 1 :]
     text = _COLOURS.sub("", data.decode("utf-8", "replace"))
     return OutputPart(text=text, start=start, end=stop, size=size)
