@@ -154,7 +154,7 @@ def test_run_when_asked_for_then_claims_and_proof_are_two_things(place: Place) -
         ("tokens", 4 * 10_540, 2_000_000),
     ]
     assert sorted(run["changed"]) == ["calc.py", "docs/a file.md", "notes.md"]
-    assert run["commands"] == []
+    assert [c["name"] for c in run["commands"]] == ["undo"]
 
 
 def test_output_when_read_backwards_then_it_is_whole(place: Place) -> None:
@@ -312,7 +312,10 @@ def test_errors_when_something_is_not_there_then_json_with_the_next_step(
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
-        ({"name": "pause"}, 501, "command_missing"),
+        ({"name": "pause"}, 400, "input"),
+        ({"name": "steer"}, 400, "input"),
+        ({"name": "raise", "arguments": {"cap": "many"}}, 400, "input"),
+        ({"name": "raise"}, 400, "input"),
         ({"name": "explode"}, 404, "command_unknown"),
         ({"name": "cancel", "arguments": {"force": "yes"}}, 400, "input"),
         ({"name": "cancel", "more": 1}, 422, "request"),
@@ -338,8 +341,8 @@ def test_cancel_when_the_run_is_live_then_it_ends_as_cancelled_and_the_stream_te
     """The command reaches the worker, which ends the run; the open stream says so."""
     repo = make_repo(place.home.root / "live", {"a.txt": "1\n"})
     number = place.seeds.new(goal="to be cancelled", workspace=repo, check="true")
-    offered = place.get(f"/runs/r{number}")["commands"]
-    assert [(c["name"], bool(c["confirm"])) for c in offered] == [("cancel", True)]
+    offered = {c["name"]: bool(c["confirm"]) for c in place.get(f"/runs/r{number}")["commands"]}
+    assert offered == {"steer": False, "pause": False, "raise": False, "cancel": True}
     kinds: list[str] = []
     with place.http.stream("GET", f"/runs/r{number}/events") as events:
         answer = place.http.post(f"/runs/r{number}/commands", json={"name": "cancel"})

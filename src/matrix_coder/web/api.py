@@ -36,9 +36,7 @@ from .shapes import (
     SettingsAnswer,
 )
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 404, 409, 422, 500, 501, 503)
-}
+_PROBLEMS: dict[int | str, dict[str, Any]] = {status: {"model": Problem} for status in (400, 404, 409, 422, 500, 503)}
 router = APIRouter(prefix="/v1", route_class=ProblemRoute, responses=_PROBLEMS, tags=["matrix_coder"])
 
 Limit = Annotated[int, Query(ge=1, le=runs.MAX_PAGE)]

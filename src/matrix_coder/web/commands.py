@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..core.errors import InputError
-from ..core.models import RunStatus, RunView
+from ..core.models import RunOutcome, RunStatus, RunView
 from ..engine.client import Client
-from .problems import CommandMissing, CommandUnknown
+from .problems import CommandUnknown
 from .shapes import CommandArgument, CommandOffer
 
 Arguments = Mapping[str, str | int | float]
@@ -30,6 +30,22 @@ def _is_live(run: RunView) -> bool:
     return run.status is not RunStatus.ENDED
 
 
+def _is_at_work(run: RunView) -> bool:
+    return run.status in (RunStatus.QUEUED, RunStatus.RUNNING)
+
+
+def _waits_for_approval(run: RunView) -> bool:
+    return run.status is RunStatus.PAUSED and run.reason.startswith("waiting for approval")
+
+
+def _can_resume(run: RunView) -> bool:
+    return run.outcome is RunOutcome.FAILED or (run.status is RunStatus.PAUSED and not _waits_for_approval(run))
+
+
+def _can_be_raised(run: RunView) -> bool:
+    return _is_live(run) or run.outcome in (RunOutcome.CAP_REACHED, RunOutcome.BUDGET)
+
+
 def _cancel(client: Client, run_id: str, _: Arguments) -> str:
     run = client.cancel(run_id, "asked for on the dashboard")
     if run.status is RunStatus.ENDED:
@@ -37,20 +53,85 @@ def _cancel(client: Client, run_id: str, _: Arguments) -> str:
     return f"{run.run_id} is being stopped, with everything it started."
 
 
-_TABLE = {
-    c.name: c
-    for c in (
-        Command(
-            name="cancel",
-            label="Cancel run",
-            confirm="Stop this run and everything it started? What it changed so far stays in the workspace.",
-            offered=_is_live,
-            act=_cancel,
-        ),
+def _pause(client: Client, run_id: str, _: Arguments) -> str:
+    return f"{client.pause(run_id).run_id} waits before its next step."
+
+
+def _resume(client: Client, run_id: str, _: Arguments) -> str:
+    return f"{client.resume(run_id).run_id} goes on."
+
+
+def _approve(client: Client, run_id: str, _: Arguments) -> str:
+    return f"{client.approve(run_id).run_id} is approved and goes on."
+
+
+def _steer(client: Client, run_id: str, arguments: Arguments) -> str:
+    return f"The next step of {client.steer(run_id, str(arguments['text'])).run_id} will know it."
+
+
+def _answer(client: Client, run_id: str, arguments: Arguments) -> str:
+    return f"{client.answer(run_id, str(arguments['text'])).run_id} knows the answer and goes on."
+
+
+def _raise(client: Client, run_id: str, arguments: Arguments) -> str:
+    cap, tokens, minutes = (_number(arguments, name) for name in ("cap", "tokens", "minutes"))
+    if cap is None and tokens is None and minutes is None:
+        raise InputError("a new cap, number of tokens or minutes", "none of them", "give at least one")
+    run = client.raise_limits(
+        run_id,
+        cap=None if cap is None else int(cap),
+        tokens=None if tokens is None else int(tokens),
+        budget_s=None if minutes is None else minutes * 60,
     )
-}
-# Named in the documentation, so that asking for one gets a better answer than "unknown".
-_ELSEWHERE = ("pause", "resume", "steer", "answer", "approve", "raise", "undo")
+    return f"{run.run_id} may use more."
+
+
+def _undo(client: Client, run_id: str, _: Arguments) -> str:
+    paths = client.undo(run_id)
+    return f"{len(paths)} file(s) are as they were before {run_id}."
+
+
+def _number(arguments: Arguments, name: str) -> float | None:
+    try:
+        return float(arguments[name]) if str(arguments.get(name, "")).strip() else None
+    except ValueError as error:
+        raise InputError(f"a number for {name}", str(arguments[name])[:40], "give a number") from error
+
+
+def _text(label: str) -> tuple[CommandArgument, ...]:
+    return (CommandArgument(name="text", label=label, kind="text", required=True),)
+
+
+def _optional(name: str, label: str) -> CommandArgument:
+    return CommandArgument(name=name, label=label, kind="number", required=False)
+
+
+_MORE = (
+    _optional("cap", "Iterations in all"),
+    _optional("tokens", "Tokens in all"),
+    _optional("minutes", "Minutes of work in all"),
+)
+_UNDO = "Put every file that this run changed back as it was? Nothing is touched where you have changed it since."
+_CANCEL = "Stop this run and everything it started? What it changed so far stays in the workspace."
+_ALL = (
+    Command(
+        name="answer",
+        label="Answer",
+        offered=lambda r: r.outcome is RunOutcome.BLOCKED,
+        act=_answer,
+        arguments=_text("Your answer; the step that asked is done again"),
+    ),
+    Command(name="approve", label="Approve", offered=_waits_for_approval, act=_approve),
+    Command(name="resume", label="Resume", offered=_can_resume, act=_resume),
+    Command(
+        name="steer", label="Steer", offered=_is_live, act=_steer, arguments=_text("What the next step should know")
+    ),
+    Command(name="pause", label="Pause", offered=_is_at_work, act=_pause),
+    Command(name="raise", label="Raise limits", offered=_can_be_raised, act=_raise, arguments=_MORE),
+    Command(name="undo", label="Undo changes", offered=lambda r: not _is_at_work(r), act=_undo, confirm=_UNDO),
+    Command(name="cancel", label="Cancel run", offered=_is_live, act=_cancel, confirm=_CANCEL),
+)
+_TABLE = {command.name: command for command in _ALL}
 
 
 def offers(run: RunView) -> list[CommandOffer]:
@@ -63,12 +144,10 @@ def offers(run: RunView) -> list[CommandOffer]:
 
 
 def carry_out(client: Client, run_id: str, name: str, arguments: Arguments) -> str:
-    """Give a command to a run; what to say. Raises RunUnknown, CommandUnknown, CommandMissing, InputError."""
+    """Give a command to a run; what to say. Raises RunUnknown, CommandUnknown, InputError."""
     client.show(run_id)
     command = _TABLE.get(name)
     known = ", ".join(_TABLE)
-    if command is None and name in _ELSEWHERE:
-        raise CommandMissing(f"a command that this version carries out ({known})", name, f"use {known}")
     if command is None:
         raise CommandUnknown(f"a command ({known})", name[:40] or "nothing", f"use {known}")
     _require(command, arguments)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from ..core.models import RunStatus
 from ..engine import views
 from ..engine.paths import run_dir
 from ..engine.store import Store
@@ -70,7 +71,8 @@ def _of_run(store: Store, number: int) -> Parsed:
     row = store.run_row(number)
     directory = run_dir(store.home, views.run_id_of(number))
     saved = directory / "diff.patch"
-    if saved.is_file():
+    # A run that goes on after its end has one of its earlier end.
+    if row["status"] == RunStatus.ENDED and saved.is_file():
         found = saved.stat()
         return _of_file(saved, found.st_mtime_ns, found.st_size)
     newest = store.read(

@@ -34,13 +34,7 @@ class CommandUnknown(MatrixError):
     code = "command_unknown"
 
 
-class CommandMissing(MatrixError):
-    """The command exists, but not in this version, or not for the run as it is."""
-
-    code = "command_missing"
-
-
-_STATUS_HERE: dict[type[MatrixError], int] = {NotHere: 404, CommandUnknown: 404, CommandMissing: 501}
+_STATUS_HERE: dict[type[MatrixError], int] = {NotHere: 404, CommandUnknown: 404}
 
 
 def problem_of(error: MatrixError) -> Problem:
