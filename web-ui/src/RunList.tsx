@@ -34,7 +34,7 @@ function addressOf(state: string, text: string, limit: number, before?: number):
 }
 
 export function stateOf(run: RunSummary): string {
-  return run.outcome ?? (run.status === "queued" ? "queued" : "live");
+  return run.outcome ?? (run.status === "running" ? "live" : run.status);
 }
 
 // A value that follows `value` once it has stood still for `ms`.

@@ -42,6 +42,7 @@ const TONES: Record<string, Tone> = {
   live: "info",
   running: "info",
   queued: "plain",
+  paused: "warn",
   done: "plain",
   PASS: "ok",
   FAIL: "bad",

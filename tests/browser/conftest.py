@@ -1,0 +1,108 @@
+"""A real dashboard in a headless Chromium. Where there is no Chromium, these tests say so and are skipped."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from conftest import CALC, TEST_CALC, make_repo
+from matrix_coder.testing import HermesHome
+from webbench import TOKEN, Dashboard, Seeds, end_worker, seed_outcomes
+
+CHROMIUM = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), "")
+DARK, LIGHT = "default", "nous-blue"
+WIDE, NARROW = (1600, 1000), (390, 844)
+NOWHERE = "http://127.0.0.1:9/v1"
+FOREVER_MS = 30_000
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests."""
+    if not CHROMIUM:
+        pytest.skip("no Chromium on PATH: the page was not looked at; install Debian's chromium")
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
+
+
+class Place:
+    """A dashboard over a home with runs of every outcome; `mended` is a whole one with trees and outputs."""
+
+    def __init__(self, root: Path) -> None:
+        self.home = HermesHome(root, NOWHERE)
+        self.seeds = Seeds(self.home.path)
+        seed_outcomes(self.seeds)
+        repo = make_repo(root / "shop", {"calc.py": CALC, "test_calc.py": TEST_CALC})
+        edits = [{"notes.md": "# tried\n"}, {"calc.py": CALC.replace("a - b", "a + b"), "docs/how to.md": "# how\n"}]
+        self.mended = f"r{self.seeds.mended(repo, edits, goal='make the tests pass')}"
+        self.dashboard = Dashboard(self.home)
+
+    def close(self) -> None:
+        self.dashboard.close()
+        end_worker(self.home.path)
+
+
+@pytest.fixture(scope="session")
+def place(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """The dashboard that most tests look at."""
+    made = Place(tmp_path_factory.mktemp("browser"))
+    yield made
+    made.close()
+
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Open]:
+    """Opens a view of a dashboard: `open_page(dashboard, "#/runs", theme=LIGHT, size=NARROW)`.
+
+    A page may not raise an error, log one of ours, open a dialog or ask anything of another machine.
+    """
+    faults: list[str] = []
+    contexts = []
+
+    def show(
+        dashboard: Dashboard,
+        hash_: str = "#/runs",
+        *,
+        theme: str = DARK,
+        size: tuple[int, int] = WIDE,
+        motion: bool = True,
+    ) -> Page:
+        context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]}, reduced_motion="no-preference" if motion else "reduce"
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(FOREVER_MS)
+        answered = {"X-Hermes-Session-Token": TOKEN}
+        context.request.put(f"{dashboard.url}/api/dashboard/theme", data={"name": theme}, headers=answered)
+        page.on("pageerror", lambda error: faults.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda r: r.url.startswith((dashboard.url, "data:", "blob:")) or faults.append(r.url))
+        page.add_init_script(f"localStorage.setItem('hermes-dashboard-theme', '{theme}')")
+        page.goto(f"{dashboard.url}/matrix{hash_}")
+        page.locator(".mc").wait_for()
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+@pytest.fixture(scope="session")
+def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots go: docs/screenshots when MATRIX_SCREENSHOTS names it, else a place that is thrown away."""
+    asked = os.environ.get("MATRIX_SCREENSHOTS", "")
+    folder = Path(asked) if asked else tmp_path_factory.mktemp("shots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
