@@ -15,6 +15,7 @@ from matrix_coder.engine.tamper import examine, inspect
 from matrix_coder.engine.workspace import Trees
 
 from .tamper_cases.python_gamed import GAMED as PYTHON_GAMED
+from .tamper_cases.python_honest import HONEST as PYTHON_HONEST
 from .tamper_cases.table import Gamed, Honest, changed
 
 
@@ -66,3 +67,12 @@ def test_guard_when_a_python_suite_is_gamed_then_named_with_file_and_line(tmp_pa
     assert (case.kind, case.file, case.line) in places
     if case.green:
         assert exit_code(tmp_path / "repo", case.checks[0]) == 0
+
+
+@pytest.mark.parametrize("case", PYTHON_HONEST, ids=lambda c: c.name)
+def test_guard_when_a_python_suite_changes_honestly_then_nobody_is_accused(tmp_path: Path, case: Honest) -> None:
+    """A change that a person would stand by has no certain finding; what the goal asked for is told as such."""
+    report = judged(tmp_path, case, ("pytest -q",))
+    assert [str(f) for f in report.certain] == []
+    assert {e.finding.kind for e in report.exempted} == case.asked
+    assert all(e.reason for e in report.exempted)

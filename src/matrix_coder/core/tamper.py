@@ -6,6 +6,7 @@ hold for every honest reader of the change; what may have a good reason is repor
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -19,6 +20,12 @@ from .tamper_options import read_options
 from .tamper_python import Function, helpers_of, parse, read_python
 
 __all__ = ["Exemption", "TamperFinding", "TamperKind", "TamperReport", "examine", "find_tampering"]
+
+_DEFINITION = re.compile(
+    r"^\s*(?:export\s+)?(?:default\s+)?(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?"
+    r"(?:def|class|function\*?|func(?:\s*\([^)]*\))?|fn|struct|enum|trait|interface|type|const|let|var)\s+(\w+)",
+    re.M,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +102,7 @@ def _tests(change: Change, reading: GoalReading) -> Iterator[TamperFinding]:
     def sure(new: frozenset[str], old: frozenset[str]) -> bool:
         return _expectation(change, reading) and not reading.names_value(new, old)
 
-    yield from Ledger(before, after, sure).find()
+    yield from Ledger(before, after, sure, (_removed_names(change), _added_names(change))).find()
     yield from _sheet_marks(before, after)
     yield from _stand_ins(before, after)
 
@@ -217,17 +224,14 @@ def _removed_names(change: Change) -> frozenset[str]:
     return frozenset(_defined(change.before) - _defined(change.after))
 
 
-def _defined(tree: Mapping[str, bytes]) -> set[str]:
-    import re  # noqa: PLC0415
+def _added_names(change: Change) -> frozenset[str]:
+    return frozenset(_defined(change.after) - _defined(change.before))
 
-    pattern = re.compile(
-        r"^\s*(?:export\s+)?(?:default\s+)?(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?"
-        r"(?:def|class|function\*?|func(?:\s*\([^)]*\))?|fn|struct|enum|trait|interface|type|const|let|var)\s+(\w+)",
-        re.M,
-    )
+
+def _defined(tree: Mapping[str, bytes]) -> set[str]:
     names: set[str] = set()
     for path, data in tree.items():
         if files.is_source(path):
-            names |= set(pattern.findall(text_of(data)))
-            names |= {path.rsplit("/", 1)[-1].rsplit(".", 1)[0]}
+            names |= set(_DEFINITION.findall(text_of(data)))
+            names.add(path.rsplit("/", 1)[-1].rsplit(".", 1)[0])
     return names

@@ -6,6 +6,7 @@ parametrized is not taken for a deleted one.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -19,11 +20,19 @@ Expectation = Callable[[frozenset[str], frozenset[str]], bool]
 class Ledger:
     """The comparison of all tests of a change. `find()` once."""
 
-    def __init__(self, before: Sequence[Sheet], after: Sequence[Sheet], expectation: Expectation) -> None:
+    def __init__(
+        self,
+        before: Sequence[Sheet],
+        after: Sequence[Sheet],
+        expectation: Expectation,
+        renamed: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset()),
+    ) -> None:
         self.before = [c for s in before for c in s.cases]
         self.after = [c for s in after for c in s.cases]
         self.sheets = {s.file: s for s in after}
         self.expectation = expectation
+        # Names that the code lost and those that it gained: an assertion may follow its subject's new name.
+        self.old_names, self.new_names = (_pattern(names) for names in renamed)
         self.pairs = pair(self.before, self.after)
         self.gained = self._gained()
         self.used: set[int] = set()
@@ -88,6 +97,14 @@ class Ledger:
                 return True
         return False
 
+    def _follows(self, lost: Assertion) -> bool:
+        """Whether the same is asserted of something that has another name now."""
+        wanted = self.old_names.sub("§", lost.key)
+        if wanted == lost.key:
+            return False
+        gained = (a for found in self.gained.values() for a in found)
+        return any(self.new_names.sub("§", a.key) == wanted for a in gained)
+
     def _judge(self, lost: Assertion, before: Case, after: Case, certain: bool) -> None:
         dead = next((a for a in after.assertions if a.lost and a.key == lost.key), None)
         if dead is not None:
@@ -98,6 +115,8 @@ class Ledger:
             return
         own = [a for a in after.live if a in self.gained.get(a.key, ()) and id(a) not in self.used]
         if any(_same(lost, a, after.literals, after.rows) for a in own) or self._carried(lost, after):
+            return
+        if self._follows(lost) or self._written_out(lost, before):
             return
         near = _nearest(lost, own)
         if near is None:
@@ -201,8 +220,19 @@ class Ledger:
         if not case.live:
             rest = sum((c.body for c in self.after if c.collected), Counter[str]())
             return not case.body or sum((case.body & rest).values()) >= _ALIKE * sum(case.body.values())
-        every = all(a.rank is Rank.ALWAYS or self._carried(a, None) or self._take(a.key) for a in case.live)
-        return every and all(self._row_carried(r) for r in case.rows)
+        return all(a.rank is Rank.ALWAYS or self._kept(a, case) for a in case.live) and all(
+            self._row_carried(r) for r in case.rows
+        )
+
+    def _kept(self, lost: Assertion, case: Case) -> bool:
+        return (
+            self._carried(lost, None) or self._take(lost.key) or self._follows(lost) or self._written_out(lost, case)
+        )
+
+    def _written_out(self, lost: Assertion, case: Case) -> bool:
+        """Whether what was asserted of a row's values is asserted of values that stand in the test itself."""
+        gained = (a for found in self.gained.values() for a in found)
+        return bool(case.rows) and any(a.shape == lost.shape and a.rank >= lost.rank for a in gained)
 
     def _carried(self, lost: Assertion, own: Case | None) -> bool:
         """Whether a later test makes the same assertion with values that it is given from elsewhere."""
@@ -324,6 +354,11 @@ def alike(one: Case, other: Case) -> float:
     """How much of the two bodies is the same, from 0 to 1."""
     size = max(sum(one.body.values()), sum(other.body.values()))
     return sum((one.body & other.body).values()) / size if size else 0.0
+
+
+def _pattern(names: frozenset[str]) -> re.Pattern[str]:
+    words = "|".join(re.escape(n) for n in sorted(names)[:200])
+    return re.compile(rf"\b(?:{words})\b" if words else r"(?!)")
 
 
 def _same(
