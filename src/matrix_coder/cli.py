@@ -230,6 +230,88 @@ def cancel(run_id: str) -> None:
 
 
 @cli.command()
+@click.argument("run_id")
+@click.argument("step", type=click.IntRange(1), required=False)
+def diff(run_id: str, step: int | None) -> None:
+    """What a run changed so far, or one of its steps."""
+    from .engine.client import Client  # noqa: PLC0415
+
+    click.echo(Client().diff(run_id, step), nl=False)
+
+
+@cli.command()
+@click.argument("run_id")
+@click.argument("step", type=click.IntRange(1), required=False)
+def undo(run_id: str, step: int | None) -> None:
+    """Put back what a run changed, or its steps from STEP on."""
+    _chat_command("undo", run_id, *([str(step)] if step else []))
+
+
+@cli.command()
+@click.argument("run_id")
+@click.option("--step", type=click.IntRange(1), default=None, help="Only this step.")
+def logs(run_id: str, step: int | None) -> None:
+    """The whole output of a run's checks, and where each step's prompt and log lie."""
+    from .engine.client import Client  # noqa: PLC0415
+    from .hermes.commands import logs_text  # noqa: PLC0415
+
+    client = Client()
+    click.echo(logs_text(client.store.home, client.show(run_id), step))
+
+
+@cli.command()
+@click.argument("run_id")
+def pause(run_id: str) -> None:
+    """Let a run wait before its next step."""
+    _chat_command("pause", run_id)
+
+
+@cli.command()
+@click.argument("run_id")
+def resume(run_id: str) -> None:
+    """Let a paused run go on, or a failed one try its last step again."""
+    _chat_command("resume", run_id)
+
+
+@cli.command()
+@click.argument("run_id")
+def approve(run_id: str) -> None:
+    """Approve what a run waits for."""
+    _chat_command("approve", run_id)
+
+
+@cli.command()
+@click.argument("run_id")
+@click.argument("text")
+def steer(run_id: str, text: str) -> None:
+    """Tell a run's next step something."""
+    _chat_command("steer", run_id, text)
+
+
+@cli.command()
+@click.argument("run_id")
+@click.argument("text")
+def answer(run_id: str, text: str) -> None:
+    """Answer a blocked run's question; it goes on from there."""
+    _chat_command("answer", run_id, text)
+
+
+@cli.command(name="raise")
+@click.argument("run_id")
+@click.argument("limits", nargs=-1, required=True, metavar="cap=8 tokens=400k budget=3h")
+def raise_(run_id: str, limits: tuple[str, ...]) -> None:
+    """Allow a run more; one that ended at a limit goes on."""
+    _chat_command("raise", run_id, *limits)
+
+
+def _chat_command(name: str, *words: str) -> None:
+    """Run what `/matrix name words` runs; an error leaves with its exit code."""
+    from .hermes.commands import Commands  # noqa: PLC0415
+
+    click.echo(Commands().call(name, list(words), ""))
+
+
+@cli.command()
 @click.argument("text")
 def why(text: str) -> None:
     """Why a message is routed as it is: the decision with every signal."""

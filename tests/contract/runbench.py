@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 
 from matrix_coder.core.models import RunView, SpecialistResult
-from matrix_coder.engine.client import Client, Limits, Start
+from matrix_coder.engine.client import Client, Limits, Options, Start
 from matrix_coder.engine.procs import COOKIE
 from matrix_coder.engine.spawn import worker_pid
 from matrix_coder.testing import HermesHome, Rule, ScriptedModel
@@ -51,10 +51,17 @@ class RunBench:
 
     def start(self, *, goal: str = "make the tests pass", session: str = "", cap: int = 5, **more: Any) -> RunView:
         limits = Limits(cap=cap, **more.pop("limits", {}))
-        checks = more.pop("checks", ("pytest -q",))
-        return self.client.start(
-            Start(workflow="ralph", goal=goal, workspace=self.repo, session_id=session, commands=checks, limits=limits)
+        start = Start(
+            workflow=more.pop("workflow", "ralph"),
+            goal=goal,
+            workspace=self.repo,
+            session_id=session,
+            commands=more.pop("checks", ("pytest -q",)),
+            limits=limits,
+            options=Options(**more.pop("options", {})),
         )
+        assert not more, f"unknown: {more}"
+        return self.client.start(start)
 
     def finish(self, run_id: str, timeout_s: float = 120) -> SpecialistResult:
         ended = self.client.wait(run_id, timeout_s=timeout_s, on_event=lambda k, d: self.events.append((k, dict(d))))
@@ -116,6 +123,16 @@ class RunBench:
             os.kill(pid, signal.SIGTERM)
             self.wait_for(lambda: not self.worker(), timeout_s=20)
         assert not self.left_over()
+
+
+def scripts(**by_step: Sequence[Sequence[dict[str, Any]]]) -> list[Rule]:
+    """Scripts for each step's first, second, ... turn; the last one repeats."""
+    return [
+        Rule(match=rf"step \d+: {name}\b", attempts=tuple(tuple(s) for s in turns)) for name, turns in by_step.items()
+    ]
+
+
+Bench = Callable[..., RunBench]
 
 
 def rules(executor: Sequence[Sequence[dict[str, Any]]], verify: Sequence[Sequence[dict[str, Any]]]) -> list[Rule]:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,34 +13,9 @@ import pytest
 
 from matrix_coder.core.harness import run_workflow
 from matrix_coder.core.models import RunOutcome, StepStatus, StepVerdict
-from matrix_coder.testing import HermesHome, Rule, ScriptedModel
+from matrix_coder.testing import HermesHome, Rule
 
-from .runbench import EXECUTOR, MEND, VERIFY, RunBench, report, rules, says
-
-Bench = Callable[..., RunBench]
-
-
-@pytest.fixture
-def bench(
-    scripted_model: Callable[..., ScriptedModel],
-    hermes_home: Callable[..., HermesHome],
-    git_repo: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Bench]:
-    """A factory of run benches; whatever they started is ended, and nothing may be left."""
-    made: list[RunBench] = []
-
-    def make(script: Sequence[Rule], **options: Any) -> RunBench:
-        model = scripted_model(script)
-        home = hermes_home(model, **options)
-        for name, value in home.environment().items():
-            monkeypatch.setenv(name, value)
-        made.append(RunBench(model=model, home=home, repo=git_repo))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.close()
+from .runbench import EXECUTOR, MEND, VERIFY, Bench, RunBench, report, rules, says
 
 
 def test_ralph_when_the_first_try_is_not_enough_then_loops_and_ends_verified(bench: Bench) -> None:

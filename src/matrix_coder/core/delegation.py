@@ -45,6 +45,11 @@ class ProviderProblem:
     words: str
 
     @property
+    def rate_limited(self) -> bool:
+        """Whether the server only asks to come back later."""
+        return self.status == 429 and not self.terminal
+
+    @property
     def terminal(self) -> bool:
         """Whether trying again can't help: the key, the account or the right to use the model."""
         text = self.words.lower()

@@ -1,19 +1,19 @@
 """Every error this package raises, on one screen.
 
-    MatrixError                 code, what was expected, what was found, what to do
-    ├── InputError              the person's input can't be used; exit code 2
-    │   ├── UnknownPersona      a role, lens, domain or workflow outside the catalogue
-    │   ├── WorkspaceRefused    the path is no repository, or a place runs never work in
-    │   ├── CheckNotFound       the check command does not exist
-    │   ├── ModelMissing        the host has no model to talk to
-    │   ├── WorkspaceBusy       another live run holds the workspace
-    │   ├── RunUnknown          no run with that id
-    │   └── EngineMissing       the durable engine is not installed
-    ├── StoreError              the run store can't be used right now
-    │   ├── StoreUnwritable     its directory can't be written
-    │   ├── StoreTooNew         a newer version wrote it
-    │   └── StoreUntrusted      it holds rows that this program did not write
-    └── DefinitionError         a persona or workflow file is malformed
+MatrixError                 code, what was expected, what was found, what to do
+├── InputError              the person's input can't be used; exit code 2
+│   ├── UnknownPersona      a role, lens, domain or workflow outside the catalogue
+│   ├── WorkspaceRefused    the path is no repository, or a place runs never work in
+│   ├── CheckNotFound       the check command does not exist
+│   ├── ModelMissing        the host has no model to talk to
+│   ├── WorkspaceBusy       another live run holds the workspace
+│   ├── RunUnknown          no run with that id
+│   └── EngineMissing       the durable engine is not installed
+├── StoreError              the run store can't be used right now
+│   ├── StoreUnwritable     its directory can't be written
+│   ├── StoreTooNew         a newer version wrote it
+│   └── StoreUntrusted      it holds rows that this program did not write
+└── DefinitionError         a persona or workflow file is malformed
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ from .decision import OptionValue
 
 ACCEPTED = (
     'cap=3 (1 to 100 iterations), check="pytest -q" (a command, may be given more than once), '
-    "budget=30m (s, m or h), tokens=200k (k or m), in=path/to/repo, isolate=yes or no"
+    "budget=30m (s, m or h), tokens=200k (k or m), in=path/to/repo, isolate=yes or no, "
+    "check_runs=3 (green runs in a row that a check needs), approve=plan (wait for a person after that step)"
 )
 
 _KEY = re.compile(r"([A-Za-z_][\w-]{0,31})=(?!=)")
@@ -52,6 +53,18 @@ def _isolate(raw: str) -> bool:
     return _BOOLS[raw.lower()]
 
 
+def _check_runs(raw: str) -> int:
+    if not (raw.isascii() and raw.isdigit() and 1 <= int(raw[:9]) <= 20):
+        raise OptionError(f"check_runs={raw} is not a number of runs from 1 to 20")
+    return int(raw)
+
+
+def _approve(raw: str) -> str:
+    if not re.fullmatch(r"[a-z]{1,20}(,[a-z]{1,20}){0,4}", raw):
+        raise OptionError(f"approve={raw} is not the name of a step such as plan")
+    return raw
+
+
 def _text(key: str) -> Callable[[str], str]:
     def take(raw: str) -> str:
         if not raw.strip() or "\x00" in raw:
@@ -68,7 +81,16 @@ _READERS: dict[str, Callable[[str], OptionValue]] = {
     "tokens": _tokens,
     "in": _text("in"),
     "isolate": _isolate,
+    "check_runs": _check_runs,
+    "approve": _approve,
 }
+
+
+def read_option(key: str, raw: str) -> OptionValue:
+    """One option's value from its text. Raises OptionError."""
+    if key not in _READERS:
+        raise OptionError(f"{key}= is not an option of a workflow")
+    return _READERS[key](raw)
 
 
 def parse_options(text: str) -> tuple[dict[str, OptionValue], str, bool]:
@@ -105,10 +127,7 @@ def _value(key: str, text: str) -> tuple[str, str, bool]:
 
 
 def _store(options: dict[str, OptionValue], key: str, raw: str) -> None:
-    reader = _READERS.get(key)
-    if reader is None:
-        raise OptionError(f"{key}= is not an option of a workflow")
-    value = reader(raw)
+    value = read_option(key, raw)
     if key == "check":
         earlier = options.get("check", ())
         assert isinstance(earlier, tuple) and isinstance(value, str)

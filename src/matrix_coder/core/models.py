@@ -44,6 +44,7 @@ class RunStatus(StrEnum):
 
     QUEUED = "queued"
     RUNNING = "running"
+    PAUSED = "paused"
     ENDED = "ended"
 
 
@@ -120,7 +121,8 @@ class Evidence:
 
     @property
     def passed(self) -> bool:
-        return self.exit_code == 0
+        """The exit code says so, and no case that the check told of says otherwise."""
+        return self.exit_code == 0 and not self.failing
 
     @property
     def failing(self) -> tuple[str, ...]:

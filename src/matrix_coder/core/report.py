@@ -113,7 +113,8 @@ def settle(report: StepReport, line_count: Callable[[str], int | None]) -> StepR
     """
     kept = tuple(f for f in report.findings if _exists(f, line_count))
     verdict = report.verdict
-    if verdict is StepVerdict.PASS and any(f.severity is Severity.BLOCKER for f in kept):
+    # Also a BLOCKER that points nowhere: a specialist's words may lower a verdict, however clumsy they are.
+    if verdict is StepVerdict.PASS and any(f.severity is Severity.BLOCKER for f in report.findings):
         verdict = StepVerdict.FAIL
     dropped = len(report.findings) - len(kept)
     return replace(report, verdict=verdict, findings=kept, dropped_findings=dropped)

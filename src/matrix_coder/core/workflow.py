@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeAlias
 
 from .models import Evidence, RunOutcome, Severity, StepReport, StepVerdict
@@ -42,17 +43,26 @@ class End:
 Move: TypeAlias = RunStep | End
 
 
+class Guard(StrEnum):
+    """What the look at the tests themselves came to."""
+
+    ABSENT = "absent"
+    CLEAN = "clean"
+    ASKED_FOR = "asked for"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepResult:
     """What came of a step.
 
-    `stop` is set when the run must end here, whatever the report says; `tampering` names what was done to the
-    tests themselves, a line each, where the engine looked and found something.
+    `stop` is set when the run must end here, whatever the report says; `guard` is what the engine's look at the
+    tests themselves came to, and `tampering` what it found, a line each.
     """
 
     report: StepReport
     evidence: tuple[Evidence, ...] = ()
     stop: End | None = None
+    guard: Guard = Guard.ABSENT
     tampering: tuple[str, ...] = ()
 
 
@@ -62,6 +72,30 @@ class Pass:
 
     tree: str
     failing: tuple[str, ...]
+
+
+class Course:
+    """Where a run is: its next move, found by taking in one step's result after another. Deterministic."""
+
+    def __init__(self, definition: WorkflowDefinition, baseline: tuple[Evidence, ...]) -> None:
+        self._definition = definition
+        self._baseline = baseline
+        self._history: list[Pass] = []
+        self.move: Move = begin(definition, baseline)
+
+    def take(self, result: StepResult, *, cap: int, redo: bool = False) -> Move:
+        """The move after the current one came to `result`; with `redo` the same step again, as a new one."""
+        at = self.move
+        if isinstance(at, End):
+            raise ValueError(f"the run has ended as {at.outcome}; it takes no step's result")
+        if redo:
+            self.move = RunStep(step=at.step, number=at.number + 1, iteration=at.iteration)
+        else:
+            self.move = advance(
+                self._definition, at, result, cap=cap, baseline=self._baseline, history=tuple(self._history)
+            )
+            self._history += passes(result)
+        return self.move
 
 
 def begin(definition: WorkflowDefinition, baseline: tuple[Evidence, ...] = ()) -> Move:
@@ -187,27 +221,35 @@ def _gate(result: StepResult, baseline: tuple[Evidence, ...]) -> End | None:
         return End(outcome=RunOutcome.TAMPERED, reason="; ".join(result.tampering))
     if result.report.verdict is not StepVerdict.PASS:
         return End(outcome=RunOutcome.UNVERIFIED, reason="the checks are green, but verify gave no verdict")
-    return judge(baseline, result.evidence)
+    return judge(baseline, result.evidence, guard=result.guard)
 
 
 def is_green(evidence: Evidence) -> bool:
     """Whether a check passed: its exit code says so, and no case that it reported says otherwise."""
-    return evidence.passed and not evidence.failing
+    return evidence.passed
 
 
 def _is_forced(after: Evidence, baseline: tuple[Evidence, ...]) -> bool:
     """Whether a check says 0 over failing cases, and did not do so from the start."""
-    always = any(e.name == after.name and e.passed and e.failing for e in baseline)
-    return after.passed and bool(after.failing) and not always
+    always = any(e.name == after.name and e.exit_code == 0 and e.failing for e in baseline)
+    return after.exit_code == 0 and bool(after.failing) and not always
 
 
-def judge(baseline: tuple[Evidence, ...], final: tuple[Evidence, ...]) -> End:
-    """What the checks on the final tree are worth, given what they said about the starting tree."""
+def judge(baseline: tuple[Evidence, ...], final: tuple[Evidence, ...], *, guard: Guard = Guard.ABSENT) -> End:
+    """What the checks on the final tree are worth, given what they said about the starting tree.
+
+    A test that ran at the start and does not any more may have been renamed: where the guard has read the tests
+    and found nothing, as many have to run as did before, unless the goal asked for fewer.
+    """
     before = {(e.name, e.command): e for e in baseline}
     pairs = [(before[key], e) for e in final if (key := (e.name, e.command)) in before]
     lost = [c for old, new in pairs for c in _lost(old, new)]
-    if lost:
+    if lost and guard is Guard.ABSENT:
         return End(outcome=RunOutcome.TAMPERED, reason=f"tests that ran at the start no longer run: {_some(lost)}")
+    fewer = [new for old, new in pairs if _ran(new) < _ran(old)]
+    if lost and fewer and guard is Guard.CLEAN:
+        why = f"fewer tests run than at the start; gone or skipped: {_some(lost)}"
+        return End(outcome=RunOutcome.UNVERIFIED, reason=why)
     absent = [e.command for e in baseline if not any(old is e for old, _ in pairs)]
     if absent or not all(map(is_green, final)):
         why = f"`{absent[0]}` did not run on the final tree" if absent else "the checks are not green on the final tree"
@@ -221,6 +263,10 @@ def judge(baseline: tuple[Evidence, ...], final: tuple[Evidence, ...]) -> End:
 def _some(names: Sequence[str]) -> str:
     """The first five, and how many more."""
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _ran(evidence: Evidence) -> int:
+    return sum(status != "skipped" for status in evidence.cases.values())
 
 
 def _lost(before: Evidence, after: Evidence) -> list[str]:

@@ -9,36 +9,24 @@ import importlib.util
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ..core.errors import EngineMissing, InputError, WorkspaceRefused
-from ..core.models import RunStatus, RunView, SpecialistResult
+from ..core.models import RunOutcome, RunStatus, RunView, SpecialistResult
 from ..core.names import Workflow
 from ..core.registry import load_persona, load_workflow
-from . import checks, views
+from . import checks, undo, views
 from .paths import state_dir
+from .plan import Limits, Options
 from .spawn import ensure_worker
 from .store import Store
 from .workspace import find_workspace
 
+__all__ = ["Client", "Limits", "Options", "Start", "require_engine", "run_workflow"]
+
 INSTALL_ENGINE = 'pip install "dbos>=3.2,<3.3"'
 _POLL_S = 0.1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What a run may use. Seconds, tokens; `cap` counts iterations started."""
-
-    cap: int = 5
-    budget_s: float = 7_200.0
-    tokens: int = 2_000_000
-    step_s: float = 1_800.0
-    check_s: float = 600.0
-
-    def words(self) -> str:
-        """The limits in one line, as they are shown at the start."""
-        return f"cap {self.cap}, {self.budget_s / 60:g} min, {self.tokens:,} tokens, {self.step_s / 60:g} min a step"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +40,7 @@ class Start:
     domain: str = ""
     commands: tuple[str, ...] = ()
     limits: Limits = Limits()
+    options: Options = Options()
 
     def check(self) -> tuple[Path, tuple[checks.Check, ...]]:
         """The repository's root and the run's checks. Raises InputError for whatever can't be started."""
@@ -64,6 +53,10 @@ class Start:
             )
         if self.domain:
             load_persona(self.domain, "domain")
+        steps = load_workflow(self.workflow).steps
+        for name in self.options.approve:
+            if name not in steps:
+                raise InputError(f"approve= to name a step of {self.workflow} ({', '.join(steps)})", name, "name one")
         workspace = find_workspace(self.workspace)
         return workspace, checks.resolve(self.commands, workspace)
 
@@ -94,6 +87,7 @@ class Client:
                 "workspace": str(workspace),
                 "checks": json.dumps([asdict(c) for c in found]),
                 "limits": json.dumps(asdict(start.limits)),
+                "options": json.dumps(asdict(start.options)),
             },
             session_id=start.session_id,
         )
@@ -118,8 +112,107 @@ class Client:
         run = views.view(self.store, number)
         if run.status is not RunStatus.ENDED:
             self.store.control(number, "cancel", why)
+            if run.status is RunStatus.PAUSED:
+                # Held runs have no process; the driver ends them as it would have at their next step.
+                self.store.reopen(number)
             ensure_worker(self.store.home)
         return run
+
+    def pause(self, run_id: str) -> RunView:
+        """Ask for the run to wait before its next step. Raises InputError for a run that has ended."""
+        number, run = self._live(run_id, "pause")
+        if run.status is not RunStatus.PAUSED:
+            self.store.control(number, "pause")
+        return run
+
+    def steer(self, run_id: str, text: str) -> RunView:
+        """Tell the next step something. Raises InputError for a run that has ended, or for no text."""
+        number, run = self._live(run_id, "steer")
+        self.store.control(number, "steer", _some_text(text, "a sentence for the next step"))
+        return run
+
+    def resume(self, run_id: str) -> RunView:
+        """Let a paused run go on, or one that failed have its last step again."""
+        number = views.run_number(run_id)
+        run = views.view(self.store, number)
+        if run.outcome is RunOutcome.FAILED:
+            self.store.redo_last_step(number)
+        elif run.status is not RunStatus.PAUSED:
+            raise InputError("a paused or failed run to resume", _state(run), _way_on(run))
+        return self._go_on(number)
+
+    def approve(self, run_id: str) -> RunView:
+        """Approve what a run waits for."""
+        number = views.run_number(run_id)
+        run = views.view(self.store, number)
+        if run.status is not RunStatus.PAUSED or not run.reason.startswith("waiting for approval"):
+            raise InputError("a run that waits for approval", _state(run), _way_on(run))
+        self.store.control(number, "approve")
+        return self._go_on(number)
+
+    def answer(self, run_id: str, text: str) -> RunView:
+        """Answer a blocked run's question: the step that asked is done again, and knows the answer."""
+        number = views.run_number(run_id)
+        run = views.view(self.store, number)
+        if run.outcome is not RunOutcome.BLOCKED:
+            raise InputError("a blocked run to answer", _state(run), _way_on(run))
+        self.store.control(number, "answer", _some_text(text, "the answer"))
+        self.store.redo_last_step(number)
+        return self._go_on(number)
+
+    def raise_limits(
+        self, run_id: str, *, cap: int | None = None, tokens: int | None = None, budget_s: float | None = None
+    ) -> RunView:
+        """Allow a run more. The only way up; one that ended at a limit goes on. Raises InputError for less."""
+        number = views.run_number(run_id)
+        run = views.view(self.store, number)
+        allowed = (RunOutcome.CAP_REACHED, RunOutcome.BUDGET)
+        if run.outcome is not None and run.outcome not in allowed:
+            raise InputError("a live run, or one that ended at a limit", _state(run), _way_on(run))
+        limits = Limits(**json.loads(self.store.run_row(number)["limits"]))
+        _require_more("cap", cap, limits.cap)
+        _require_more("number of tokens", tokens, limits.tokens)
+        _require_more("budget in seconds", budget_s, limits.budget_s)
+        limits = replace(
+            limits,
+            cap=cap or limits.cap,
+            tokens=tokens or limits.tokens,
+            budget_s=budget_s or limits.budget_s,
+        )
+        self.store.set_limits(number, json.dumps(asdict(limits)))
+        self.store.control(number, "raise", limits.words())
+        if run.outcome is RunOutcome.BUDGET:
+            self.store.redo_last_step(number)
+        return self._go_on(number) if run.outcome is not None else views.view(self.store, number)
+
+    def diff(self, run_id: str, step: int | None = None) -> str:
+        """What a run changed so far, or one of its steps, as a unified diff."""
+        number = views.run_number(run_id)
+        return undo.diff(self.store, number, step)
+
+    def undo(self, run_id: str, step: int | None = None) -> tuple[str, ...]:
+        """Put back what the run changed, or its steps from this one on; the paths that were put back.
+
+        Raises InputError, and changes nothing, where the person has changed the same files since.
+        """
+        number = views.run_number(run_id)
+        run = views.view(self.store, number)
+        if run.status not in (RunStatus.ENDED, RunStatus.PAUSED):
+            remedy = f"`matrix-coder pause {run_id}` or cancel it first"
+            raise InputError("a run that is not at work", _state(run), remedy)
+        return undo.undo(self.store, number, step)
+
+    def _live(self, run_id: str, what: str) -> tuple[int, RunView]:
+        number = views.run_number(run_id)
+        run = views.view(self.store, number)
+        if run.status is RunStatus.ENDED:
+            raise InputError(f"a live run to {what}", _state(run), _way_on(run))
+        return number, run
+
+    def _go_on(self, number: int) -> RunView:
+        if self.store.reopen(number):
+            ensure_worker(self.store.home)
+        return views.view(self.store, number)
 
     def wait(
         self,
@@ -128,12 +221,15 @@ class Client:
         timeout_s: float | None = None,
         on_event: Callable[[str, dict[str, object]], None] | None = None,
     ) -> RunView:
-        """The run once it has ended, or as it is at the time-out. `on_event` gets each event's kind and data."""
+        """The run once it has ended or waits for a person, or as it is at the time-out.
+
+        `on_event` gets each event's kind and data.
+        """
         number = views.run_number(run_id)
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         seen, looks = 0, 0
         while True:
-            ended = self.store.run_row(number)["status"] == RunStatus.ENDED
+            ended = self.store.run_row(number)["status"] in (RunStatus.ENDED, RunStatus.PAUSED)
             for row in self.store.events(number, after=seen):
                 seen = row["id"]
                 if on_event is not None:
@@ -147,6 +243,36 @@ class Client:
             time.sleep(_POLL_S)
 
 
+def _require_more(what: str, wanted: float | None, now: float) -> None:
+    if wanted is not None and wanted <= now:
+        raise InputError(f"a {what} above {now:g}", f"{wanted:g}", "limits only go up")
+
+
+def _some_text(text: str, what: str) -> str:
+    if not text.strip():
+        raise InputError(what, "nothing", "write it after the run's id")
+    return text.strip()
+
+
+def _state(run: RunView) -> str:
+    return f"{run.run_id}, which is {run.outcome or run.status}"
+
+
+def _way_on(run: RunView) -> str:
+    """What can be done with a run in its state."""
+    ways = {
+        RunOutcome.BLOCKED: f'answer it: matrix-coder answer {run.run_id} "text"',
+        RunOutcome.CAP_REACHED: f"allow it more: matrix-coder raise {run.run_id} cap={run.cap + 3}",
+        RunOutcome.BUDGET: f"allow it more: matrix-coder raise {run.run_id} tokens=4M",
+        RunOutcome.FAILED: f"try again: matrix-coder resume {run.run_id}",
+    }
+    if run.outcome is not None:
+        return ways.get(run.outcome, "start a new run")
+    if run.status is RunStatus.PAUSED:
+        return f"let it go on: matrix-coder {'approve' if 'approval' in run.reason else 'resume'} {run.run_id}"
+    return f"watch it: matrix-coder watch {run.run_id}"
+
+
 def require_engine() -> None:
     """Raises EngineMissing, with the one line that installs it, where DBOS is not importable."""
     if importlib.util.find_spec("dbos") is None:
@@ -156,8 +282,8 @@ def require_engine() -> None:
 def _require_workflow(name: str) -> None:
     if name not in {w.value for w in Workflow}:
         raise InputError(f"a workflow, one of {', '.join(Workflow)}", name or "nothing", "name one of them")
-    if name != Workflow.RALPH:
-        raise InputError("a workflow that this version drives (ralph)", name, "start it as ralph")
+    if any(s.fan_out for s in load_workflow(name).steps.values()):
+        raise InputError("a workflow that this version drives (ralph, autopilot, ultraqa)", name, "start one of them")
 
 
 def run_workflow(  # noqa: PLR0913 - the seed's own signature, and its options by keyword
@@ -169,6 +295,7 @@ def run_workflow(  # noqa: PLR0913 - the seed's own signature, and its options b
     check: tuple[str, ...] = (),
     domain: str = "",
     limits: Limits | None = None,
+    options: Options | None = None,
     home: Path | None = None,
     on_event: Callable[[str, dict[str, object]], None] | None = None,
 ) -> SpecialistResult:
@@ -183,6 +310,7 @@ def run_workflow(  # noqa: PLR0913 - the seed's own signature, and its options b
             commands=check,
             domain=domain,
             limits=limits or Limits(),
+            options=options or Options(),
         )
     )
     client.wait(run.run_id, on_event=on_event)

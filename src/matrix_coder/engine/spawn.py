@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import fcntl
 import os
-import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from .dispatch import LAUNCHER
 from .paths import private_dir, state_dir
 from .procs import host_environment
 
-_started: list[subprocess.Popen[bytes]] = []
+# Workers that this process started: reaped at the next start, never waited for.
+_started: set[int] = set()
 
 
 class WorkerLock:
@@ -73,16 +74,22 @@ def ensure_worker(home: Path) -> None:
         return
     log = state_dir(home) / "worker.log"
     env = host_environment(os.environ) | {"HERMES_HOME": str(home)}
-    # Kept until they end, so that an ended worker is reaped and none is ever waited for.
-    _started[:] = [p for p in _started if p.poll() is None]
-    with log.open("ab") as sink:
-        worker = subprocess.Popen(
-            [sys.executable, str(LAUNCHER), "worker", str(home)],
-            cwd=state_dir(home),
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+    for pid in list(_started):
+        with suppress(ChildProcessError):
+            if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                continue
+        _started.discard(pid)
+    words = [sys.executable, str(LAUNCHER), "worker", str(home)]
+    _started.add(
+        os.posix_spawn(
+            sys.executable,
+            words,
+            env,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+            setsid=True,
         )
-    _started.append(worker)
+    )

@@ -178,6 +178,36 @@ class Store:
                 self._event(db, number, "ended", {"outcome": outcome, "reason": fields.get("reason", "")})
         return ended
 
+    def set_limits(self, number: int, limits: str) -> None:
+        """Replace a run's limits, whatever its state."""
+        with self.transaction() as db:
+            db.execute("update runs set limits = ? where id = ?", (limits, number))
+
+    def reopen(self, number: int) -> bool:
+        """Queue an ended or paused run again, to go on from its last step. False when it is live."""
+        try:
+            with self.transaction() as db:
+                sql = (
+                    "update runs set status = 'queued', outcome = null, reason = '', question = '', ended_at = 0, "
+                    "generation = generation + 1 where id = ? and status in ('ended', 'paused')"
+                )
+                if db.execute(sql, (number,)).rowcount != 1:
+                    return False
+                db.execute("update sessions set told = 0 where run_id = ?", (number,))
+                self._event(db, number, "reopened", {})
+        except sqlite3.IntegrityError as error:
+            raise self._busy(str(self.run_row(number)["workspace"])) from error
+        return True
+
+    def redo_last_step(self, number: int) -> None:
+        """Have the last step done again, as a new one, when the run goes on."""
+        with self.transaction() as db:
+            db.execute(
+                "update steps set redo = 1 where run_id = ? and number = "
+                "(select max(number) from steps where run_id = ?)",
+                (number, number),
+            )
+
     # -- steps
 
     def open_step(self, number: int, index: int, **fields: object) -> sqlite3.Row:
@@ -237,6 +267,18 @@ class Store:
                 (number, kind, text, self.clock()),
             )
             self._event(db, number, kind, {"text": text})
+
+    def controls(self, number: int, *kinds: str) -> list[sqlite3.Row]:
+        """The commands of these kinds that were left for a run, in order."""
+        marks = ", ".join("?" * len(kinds))
+        return self.read(f"select * from controls where run_id = ? and kind in ({marks}) order by id", number, *kinds)
+
+    def apply_controls(self, number: int, *kinds: str) -> None:
+        """The commands of these kinds that were left so far have had their effect."""
+        marks = ", ".join("?" * len(kinds))
+        with self.transaction() as db:
+            sql = f"update controls set applied = ? where run_id = ? and applied = 0 and kind in ({marks})"
+            db.execute(sql, (self.clock(), number, *kinds))
 
     def cancelled(self, number: int) -> bool:
         """Whether somebody asked for the run to stop. It stays asked for."""

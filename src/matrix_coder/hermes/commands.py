@@ -10,18 +10,22 @@ from typing import Any
 
 from ..core.decision import Decision
 from ..core.errors import InputError, MatrixError
+from ..core.gate_options import OptionError, read_option
 from ..core.models import Evidence, RunOutcome, RunStatus, RunView, StepView
 from ..core.render import headline
-from ..engine.paths import hermes_home, state_dir
+from ..engine.paths import hermes_home, run_dir, state_dir
 
 HELP = """\
 matrix <role> [<lens>] [@<domain>]: goal    bring in a specialist for this turn
 matrix ralph [key=value ...]: goal          start a loop (cap=3 check="pytest -q" budget=30m tokens=200k in=PATH)
 
 /matrix runs           the newest runs          /matrix status         this session's runs
-/matrix show R         one run, step by step    /matrix cancel R       stop a run and all it started
-/matrix why            why the last message was routed as it was
-/matrix help           this text
+/matrix show R         one run, step by step    /matrix diff R [STEP]  what it changed
+/matrix cancel R       stop it for good         /matrix pause R        wait before the next step
+/matrix resume R       let it go on             /matrix steer R text   tell the next step something
+/matrix answer R text  answer a blocked run     /matrix approve R      approve what it waits for
+/matrix raise R cap=8 tokens=400k budget=3h     the only way up for its limits
+/matrix undo R [STEP]  put back what it changed /matrix why            why the last message was routed so
 
 The same in a terminal: matrix-coder --help, or hermes matrix --help."""
 
@@ -40,13 +44,16 @@ class Commands:
         except ValueError:
             words = text.split()
         name, rest = (words[0].lower(), words[1:]) if words else ("help", [])
-        command = self._table().get(name)
-        if command is None:
+        if name not in self._table():
             return f"expected one of {', '.join(self._table())}; found {name}; `/matrix help` lists them"
         try:
-            return command(rest, session_id)
+            return self.call(name, rest, session_id)
         except MatrixError as error:
             return str(error)
+
+    def call(self, name: str, words: list[str], session_id: str) -> str:
+        """The answer to one command. Raises MatrixError; KeyError for a name that is none."""
+        return self._table()[name](words, session_id)
 
     def _table(self) -> dict[str, Callable[[list[str], str], str]]:
         return {
@@ -54,7 +61,15 @@ class Commands:
             "runs": self._runs,
             "status": self._status,
             "show": self._show,
+            "diff": self._diff,
             "cancel": self._cancel,
+            "pause": self._pause,
+            "resume": self._resume,
+            "steer": self._steer,
+            "answer": self._answer,
+            "approve": self._approve,
+            "raise": self._raise,
+            "undo": self._undo,
             "why": self._why,
         }
 
@@ -85,6 +100,40 @@ class Commands:
             return f"{run.run_id} had ended already: {run.outcome}"
         return f"{run.run_id} is being stopped, with everything it started."
 
+    def _diff(self, words: list[str], _: str) -> str:
+        run_id, step = _run_and_step(words)
+        return str(self._client().diff(run_id, step)) or "Nothing differs."
+
+    def _pause(self, words: list[str], _: str) -> str:
+        run: RunView = self._client().pause(_one(words))
+        return f"{run.run_id} will wait before its next step; `/matrix resume {run.run_id}` lets it go on."
+
+    def _resume(self, words: list[str], _: str) -> str:
+        return self._goes_on(self._client().resume(_one(words)))
+
+    def _approve(self, words: list[str], _: str) -> str:
+        return self._goes_on(self._client().approve(_one(words)))
+
+    def _steer(self, words: list[str], _: str) -> str:
+        run: RunView = self._client().steer(_one(words[:1]), " ".join(words[1:]))
+        return f"The next step of {run.run_id} will be told."
+
+    def _answer(self, words: list[str], _: str) -> str:
+        return self._goes_on(self._client().answer(_one(words[:1]), " ".join(words[1:])))
+
+    def _raise(self, words: list[str], _: str) -> str:
+        run: RunView = self._client().raise_limits(_one(words[:1]), **limit_options(words[1:]))
+        return f"{run.run_id} may use more now: cap {run.cap}." + (" It goes on." if run.outcome is None else "")
+
+    def _undo(self, words: list[str], _: str) -> str:
+        run_id, step = _run_and_step(words)
+        paths = self._client().undo(run_id, step)
+        return f"{len(paths)} file(s) put back: {', '.join(paths[:20])}" if paths else "There was nothing to put back."
+
+    @staticmethod
+    def _goes_on(run: RunView) -> str:
+        return f"{run.run_id} goes on."
+
     def _why(self, words: list[str], session_id: str) -> str:
         session_id = words[0] if words else session_id
         if not session_id:
@@ -102,6 +151,30 @@ def _one(words: list[str]) -> str:
     if len(words) != 1:
         raise InputError("the id of one run, such as r8", " ".join(words) or "none", "`/matrix runs` lists them")
     return words[0]
+
+
+def _run_and_step(words: list[str]) -> tuple[str, int | None]:
+    if len(words) == 2 and words[1].isascii() and words[1].isdigit():
+        return words[0], int(words[1])
+    return _one(words), None
+
+
+def limit_options(words: list[str]) -> dict[str, int]:
+    """`cap=8 tokens=400k budget=3h` as the client takes it. Raises InputError."""
+    names = {"cap": "cap", "tokens": "tokens", "budget": "budget_s"}
+    found: dict[str, int] = {}
+    for word in words:
+        key, _, raw = word.partition("=")
+        try:
+            if key not in names:
+                raise OptionError(f"{word} is none of cap=, tokens=, budget=")
+            value = read_option(key, raw)
+        except OptionError as error:
+            raise InputError("limits such as cap=8 tokens=400k budget=3h", str(error), "write them so") from error
+        found[names[key]] = value if isinstance(value, int) else 0
+    if not found:
+        raise InputError("a limit to raise, such as cap=8", "none", "name one")
+    return found
 
 
 def run_line(run: RunView) -> str:
@@ -146,6 +219,19 @@ def step_line(step: StepView) -> str:
         + attempt
         + said
     )
+
+
+def logs_text(home: Path, run: RunView, step: int | None) -> str:
+    """The outputs of a run's checks, whole, and the folders of its steps' prompts and logs."""
+    folder = run_dir(home, run.run_id)
+    parts = [f"everything of {run.run_id}: {folder}"]
+    for found in (s for s in run.steps if step in (None, s.number)):
+        parts += [step_line(found), *(str(p) for p in sorted((folder / "steps").glob(f"{found.number}-*/*")))]
+        for evidence in found.evidence:
+            path = Path(evidence.output_path)
+            parts.append(f"$ {evidence.command}")
+            parts.append(path.read_text(encoding="utf-8", errors="replace") if path.is_file() else evidence.tail)
+    return "\n".join(parts)
 
 
 def _checked(evidence: Evidence) -> str:

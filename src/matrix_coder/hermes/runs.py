@@ -17,7 +17,7 @@ from ..engine.paths import hermes_home, run_dir
 from . import surface
 from .bridge import has_marker, raise_marker
 from .follow import progress_line
-from .settings import load_settings
+from .settings import load_settings, run_options
 
 _MAX_REPORT = 5_000
 
@@ -52,6 +52,7 @@ class ChatRuns:
                 domain=decision.domain or "",
                 commands=tuple(options.get("check") or ()),
                 limits=limits,
+                options=run_options(options),
             )
         )
         if surface.is_one_shot(platform):

@@ -18,7 +18,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..core.errors import InputError
-from ..engine.client import Limits
+from ..engine.plan import Limits, Options
 
 
 class Mirror(StrEnum):
@@ -69,6 +69,14 @@ class Settings(BaseModel):
             step_s=own.step_minutes * 60,
             check_s=own.check_minutes * 60,
         )
+
+
+def run_options(options: dict[str, Any]) -> Options:
+    """How one run is to be run: `check_runs` and `approve` where its start gave them."""
+    approve = str(options.get("approve") or "")
+    return Options(
+        approve=tuple(name for name in approve.split(",") if name), check_runs=int(options.get("check_runs") or 1)
+    )
 
 
 def load_settings(home: Path) -> Settings:

@@ -1,8 +1,8 @@
 """The process of one step: a headless parent of the host, one child through `delegate_task`, its report.
 
 It talks to the engine over two inherited pipes. On one it writes a JSON object a line: what the child does, its
-report, how the call came back. The other is a lease: when its writing end closes, the engine is gone, and this
-process ends itself with everything it started. Neither pipe is inherited by what the child runs.
+report, how the call came back. The other is a lease: when its writing end closes, the engine is gone, and a
+guardian ends this process with everything it started. Neither pipe is inherited by what the child runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from ..core.report import REPORT_SCHEMA, ReportRejected, parse_report
 from ..core.serde import dump
-from ..engine.procs import end_everything
+from ..engine.procs import leave_guardian
 
 TOOLSET = "matrix_coder_step"
 _WRITE_TOOLS = frozenset({"write_file", "patch"})
@@ -35,18 +35,6 @@ class Channel:
             view = memoryview(line)
             while view:
                 view = view[os.write(self.fd, view) :]
-
-
-def watch_lease(fd: int, cookie: str) -> None:
-    """End this process and all it started as soon as the engine lets go of the lease."""
-
-    def wait() -> None:
-        while os.read(fd, 1):
-            pass
-        end_everything(cookie)
-        os._exit(70)
-
-    threading.Thread(target=wait, name="lease", daemon=True).start()
 
 
 class Step:
@@ -126,7 +114,7 @@ def main(job_file: str, channel_fd: int, lease_fd: int) -> int:
     job: dict[str, Any] = json.loads(Path(job_file).read_text(encoding="utf-8"))
     for fd in (channel_fd, lease_fd):
         os.set_inheritable(fd, False)
-    watch_lease(lease_fd, job["cookie"])
+    leave_guardian(lease_fd, job["cookie"], close=[channel_fd])
     channel = Channel(channel_fd, threading.Lock())
     step = Step(job, channel)
     parent = _parent(step)

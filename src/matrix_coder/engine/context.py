@@ -1,0 +1,102 @@
+"""What the parts of one run's side effects share: its plan, its store and trees, its stops and its checks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..core.models import Evidence, RunOutcome, Usage
+from ..core.serde import Json
+from ..core.workflow import End, is_green
+from . import views
+from .checks import Check, run_check
+from .paths import run_dir, state_dir
+from .plan import load_plan
+from .store import Store
+from .workspace import Trees
+
+_POLL_S = 0.1
+
+
+class RunContext:
+    """One run at work. `draining` tells that the worker is going away and whatever is half-done has to be left."""
+
+    def __init__(self, store: Store, number: int, draining: Callable[[], bool] = lambda: False) -> None:
+        self.store = store
+        self.number = number
+        self.plan = load_plan(store, number)
+        self.directory = run_dir(store.home, self.plan.run_id)
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.trees = Trees(self.plan.workspace, self.directory)
+        self._draining = draining
+
+    def cookie(self, step: int) -> str:
+        """What marks every process of a step; step 0 stands for the run's opening."""
+        return f"{state_dir(self.store.home)}:{self.plan.run_id}/{step}"
+
+    def event(self, kind: str, **data: object) -> None:
+        """Append an event to the run."""
+        self.store.event(self.number, kind, **data)
+
+    def stop_words(self) -> str:
+        """Why whatever is at work has to stop now; empty to go on. Does not return while the worker is going away."""
+        if self._draining():
+            # The worker ends its processes next and then itself; what they leave half-done must not become a result.
+            threading.Event().wait()
+        return "cancelled by a person" if self.store.cancelled(self.number) else ""
+
+    def pause(self, seconds: float) -> None:
+        """Wait so long, or until the run has to stop."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not self.stop_words():
+            time.sleep(_POLL_S)
+
+    def used(self) -> Usage:
+        """What the run has used so far, over all its steps and every time it was resumed; checks count as seconds."""
+        run = views.view(self.store, self.number)
+        checks = sum(e.duration_s for s in run.steps for e in s.evidence)
+        return run.usage + Usage(seconds=checks)
+
+    def must_stop(self) -> End | None:
+        """The end that is due now: cancelled, or over budget."""
+        if self.stop_words():
+            return End(outcome=RunOutcome.CANCELLED, reason="cancelled by a person")
+        used, limits = self.used(), self.plan.limits
+        if used.tokens >= limits.tokens:
+            return End(outcome=RunOutcome.BUDGET, reason=f"{used.tokens:,} of {limits.tokens:,} tokens used")
+        if used.seconds >= limits.budget_s:
+            return End(outcome=RunOutcome.BUDGET, reason=f"{used.seconds:.0f} of {limits.budget_s:g} s used")
+        return None
+
+    def check(self, label: str, step: int, *, runs: int = 1) -> tuple[Evidence, ...]:
+        """What every check says about the workspace as it is. What a check leaves behind belongs to its tree.
+
+        A check that has to be green `runs` times in a row says what its first red run says.
+        """
+        found = [self._check(check, label, step, runs) for check in self.plan.checks]
+        tree = self.trees.record() if found else ""
+        return tuple(replace(e, tree=tree) for e in found)
+
+    def _check(self, check: Check, label: str, step: int, runs: int) -> Evidence:
+        for turn in range(1, runs + 1):
+            evidence = run_check(
+                check,
+                workspace=self.plan.workspace,
+                tree="",
+                directory=self.directory / "checks" / (label if runs == 1 else f"{label}-run-{turn}"),
+                cookie=self.cookie(step),
+                limit_s=self.plan.limits.check_s,
+                stopped=lambda: bool(self.stop_words()),
+            )
+            if self.stop_words() or not is_green(evidence):
+                break
+        if runs > 1:
+            evidence = replace(evidence, environment=f"{evidence.environment}; run {turn} of {runs}")
+        return evidence
+
+
+def brief(evidence: Evidence) -> dict[str, Json]:
+    """What an event tells of a check."""
+    return {"command": evidence.command, "passed": evidence.passed, "counts": evidence.counts()}

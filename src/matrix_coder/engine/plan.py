@@ -1,0 +1,68 @@
+"""What a run was started with, as the store keeps it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..core.registry import WorkflowDefinition, parse_workflow
+from . import views
+from .checks import Check
+from .store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a run may use. Seconds, tokens; `cap` counts iterations started."""
+
+    cap: int = 5
+    budget_s: float = 7_200.0
+    tokens: int = 2_000_000
+    step_s: float = 1_800.0
+    check_s: float = 600.0
+    rate_wait_s: float = 30.0
+
+    def words(self) -> str:
+        """The limits in one line, as they are shown at the start."""
+        return f"cap {self.cap}, {self.budget_s / 60:g} min, {self.tokens:,} tokens, {self.step_s / 60:g} min a step"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a run is to be run: steps after which a person is asked, green runs in a row that a check needs."""
+
+    approve: tuple[str, ...] = ()
+    check_runs: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a run was started with; its limits as they are now."""
+
+    number: int
+    run_id: str
+    definition: WorkflowDefinition
+    goal: str
+    domain: str
+    workspace: Path
+    checks: tuple[Check, ...]
+    limits: Limits
+    options: Options
+
+
+def load_plan(store: Store, number: int) -> Plan:
+    """The plan of one run. Raises RunUnknown."""
+    row = store.run_row(number)
+    options = json.loads(row["options"])
+    return Plan(
+        number=number,
+        run_id=views.run_id_of(number),
+        definition=parse_workflow(row["definition"]),
+        goal=row["goal"],
+        domain=row["domain"],
+        workspace=Path(row["workspace"]),
+        checks=tuple(Check(**c) for c in json.loads(row["checks"])),
+        limits=Limits(**json.loads(row["limits"])),
+        options=Options(approve=tuple(options.get("approve", ())), check_runs=int(options.get("check_runs", 1))),
+    )

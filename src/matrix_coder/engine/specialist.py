@@ -1,0 +1,162 @@
+"""One step's specialist: its prompt, its attempts, and what they come to."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..core.delegation import CallKind, ProviderProblem
+from ..core.handover import handover
+from ..core.models import Evidence, RunOutcome, StepReport, StepVerdict
+from ..core.prompts import compose_step
+from ..core.report import settle
+from ..core.serde import dump, load_usage
+from ..core.workflow import End, RunStep, StepResult
+from . import views
+from .context import RunContext
+from .dispatch import Attempt, Job, run_attempt
+from .paths import state_dir
+from .workspace import line_count, throw_away_copy
+
+RETRY_PAUSES_S = (1.0, 5.0)
+MAX_RATE_WAITS = 30
+MAX_RATE_WAIT_S = 600.0
+MAX_NOTES = 10
+
+
+@dataclass(slots=True)
+class Specialist:
+    """The specialist of the step `at`. `attempt` counts how often the step was begun, after crashes, too."""
+
+    run: RunContext
+    at: RunStep
+    attempt: int
+    evidence: tuple[Evidence, ...] = ()
+
+    def work(self) -> StepResult:
+        """The step's result: a report, an UNVERIFIABLE where there is none, or the run's end."""
+        tried = waited = 0
+        while True:
+            attempt = self._try(tried + waited + 1)
+            if attempt.report is None and (stop := self.run.must_stop()):
+                return self._no_report(stop.reason, stop)
+            if attempt.report is not None:
+                accepted = settle(attempt.report, lambda f: line_count(self.run.plan.workspace, f))
+                return StepResult(report=accepted, evidence=self.evidence)
+            if attempt.problem is None and (attempt.finished or attempt.stopped):
+                return self._no_report(why_no_report(attempt))
+            if attempt.problem and attempt.problem.rate_limited and waited < MAX_RATE_WAITS:
+                self._wait_for_rate(waited, attempt.problem)
+                waited += 1
+                continue
+            words = attempt.problem.words if attempt.problem else why_no_report(attempt)
+            if (attempt.problem and attempt.problem.terminal) or tried == len(RETRY_PAUSES_S):
+                reason = f"the {self.at.step} step could not be done: {words}"
+                return self._no_report(words, End(outcome=RunOutcome.FAILED, reason=reason))
+            self.run.event("retry", step=self.at.number, words=words, seconds=RETRY_PAUSES_S[tried])
+            self.run.pause(RETRY_PAUSES_S[tried])
+            tried += 1
+
+    def _no_report(self, why: str, stop: End | None = None) -> StepResult:
+        report = StepReport(verdict=StepVerdict.UNVERIFIABLE, summary=why)
+        return StepResult(report=report, evidence=self.evidence, stop=stop)
+
+    def _wait_for_rate(self, waited: int, problem: ProviderProblem) -> None:
+        """The provider asks to come back later: that costs time and no iteration."""
+        seconds = min(self.run.plan.limits.rate_wait_s * 2**waited, MAX_RATE_WAIT_S)
+        until = self.run.store.clock() + seconds
+        self.run.event("waiting", step=self.at.number, words=problem.words, seconds=seconds, resumes_at=until)
+        self.run.pause(seconds)
+
+    def _try(self, turn: int) -> Attempt:
+        plan, number = self.run.plan, self.at.number
+        definition = plan.definition.steps[self.at.step]
+        directory = plan.workspace
+        if not definition.writes:
+            copies = state_dir(self.run.store.home) / "copies" / plan.run_id
+            directory = throw_away_copy(plan.workspace, copies / f"{number}")
+        remaining = plan.limits.budget_s - self.run.used().seconds
+        job = Job(
+            cookie=self.run.cookie(number),
+            role=definition.role,
+            writes=definition.writes,
+            task=f"Matrix Coder run {plan.run_id}, step {number}: {self.at.step}. See the context for what to do.",
+            context=self._prompt(directory),
+            workspace=plan.workspace,
+            directory=directory,
+            record=self.run.directory / "steps" / f"{number}-{self.at.step}" / f"attempt-{self.attempt}-{turn}",
+            limit_s=min(plan.limits.step_s, max(1.0, remaining)),
+        )
+        outcome = run_attempt(
+            job,
+            on_start=lambda pid, at: self.run.store.update_step(plan.number, number, pid=pid, pid_started=at),
+            on_event=lambda kind, data: self.run.event(kind, step=number, **data),
+            stop=self.run.stop_words,
+        )
+        self.run.stop_words()
+        self._count(outcome)
+        if not definition.writes:
+            shutil.rmtree(directory, ignore_errors=True)
+        return outcome
+
+    def _prompt(self, directory: Path) -> str:
+        plan = self.run.plan
+        run = views.view(self.run.store, plan.number)
+        done = tuple(s for s in run.steps if s.number < self.at.number)
+        start = self.run.store.run_row(plan.number)["start_tree"]
+        last = self.evidence or next((s.evidence for s in reversed(done) if s.evidence), ())
+        return compose_step(
+            plan.definition,
+            self.at.step,
+            goal=plan.goal,
+            domain=plan.domain or None,
+            iteration=self.at.iteration,
+            cap=plan.limits.cap,
+            handover=handover(
+                previous=done,
+                evidence=last or views.baseline(self.run.store, plan.number),
+                diff_stat=self.run.trees.stat(start, self.run.trees.record()),
+                notes=self._notes(),
+            ),
+            workspace=str(directory),
+            checks=tuple(c.command for c in plan.checks),
+            goal_path=str(self.run.directory / "goal.md"),
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = []
+        if self.attempt > 1:
+            notes.append(f"This is attempt {self.attempt}: one was cut off. Its changes are still in the tree.")
+        said = self.run.store.controls(self.run.number, "steer", "answer")
+        for row in said[-MAX_NOTES:]:
+            what = "answers the question that stopped the run" if row["kind"] == "answer" else "adds"
+            notes.append(f"The person {what}: {row['text']}")
+        if said:
+            self.run.store.apply_controls(self.run.number, "steer", "answer")
+        return tuple(notes)
+
+    def _count(self, attempt: Attempt) -> None:
+        sql = "select usage from steps where run_id = ? and number = ?"
+        row = self.run.store.read(sql, self.run.number, self.at.number)[0]
+        used = load_usage(json.loads(row["usage"])) + attempt.usage
+        self.run.store.update_step(
+            self.run.number,
+            self.at.number,
+            usage=json.dumps(dump(used)),
+            child_session=attempt.session,
+            note="; ".join(f"refused: {r}" for r in attempt.refused[:5]),
+        )
+
+
+def why_no_report(attempt: Attempt) -> str:
+    """Why an attempt came to no report, in one clause."""
+    if attempt.stopped:
+        return attempt.stopped
+    if not attempt.finished:
+        return f"the step's process ended with exit code {attempt.exit_code}"
+    last = attempt.calls[-1] if attempt.calls else None
+    if last is not None and last.kind is not CallKind.ANSWERED:
+        return f"the child was {last.kind}: {last.text[:200]}"
+    return "no report was handed in, also when asked again"

@@ -1,0 +1,65 @@
+"""What a run changed, shown and put back. Byte for byte, and never over what a person has changed since."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from ..core.errors import InputError
+from . import views
+from .paths import run_dir
+from .store import Store
+from .workspace import Trees
+
+
+def diff(store: Store, number: int, step: int | None) -> str:
+    """The unified diff of the whole run so far, or of one step. Raises RunUnknown, InputError."""
+    trees, row = _trees(store, number)
+    if step is not None:
+        found = _step(store, number, step)
+        return trees.diff(found["tree_before"], found["tree_after"] or trees.record())
+    if not row["start_tree"]:
+        return ""
+    return trees.diff(row["start_tree"], row["final_tree"] or trees.record())
+
+
+def undo(store: Store, number: int, step: int | None) -> tuple[str, ...]:
+    """Put the files that the run changed back as they were before it, or before its step `step`.
+
+    Only those files: whatever else changed in the workspace stays, ignored files too. Raises InputError, naming
+    the files, where one of them differs from what the run left.
+    """
+    trees, row = _trees(store, number)
+    before = _step(store, number, step)["tree_before"] if step is not None else row["start_tree"]
+    left = _last_tree(store, number, row)
+    changed = trees.changed_raw(before, left)
+    now = trees.record()
+    touched = sorted(set(trees.changed_raw(left, now)) & set(changed))
+    if touched:
+        names = ", ".join(touched[:5]) + (f" and {len(touched) - 5} more" if len(touched) > 5 else "")
+        raise InputError(
+            "the files as the run left them",
+            f"changes of your own since in {names}",
+            f"put those aside first, or take the parts you want from `matrix-coder diff r{number}`",
+        )
+    trees.restore(before, changed)
+    store.event(number, "undone", step=step or 0, files=len(changed))
+    return tuple(changed)
+
+
+def _last_tree(store: Store, number: int, row: sqlite3.Row) -> str:
+    """The tree as the run left it last."""
+    after = [s["tree_after"] for s in store.step_rows(number) if s["tree_after"]]
+    return str(row["final_tree"] or (after[-1] if after else row["start_tree"]))
+
+
+def _trees(store: Store, number: int) -> tuple[Trees, sqlite3.Row]:
+    row = store.run_row(number)
+    return Trees(Path(row["workspace"]), run_dir(store.home, views.run_id_of(number))), row
+
+
+def _step(store: Store, number: int, step: int) -> sqlite3.Row:
+    found = next((s for s in store.step_rows(number) if s["number"] == step and s["tree_before"]), None)
+    if found is None:
+        raise InputError(f"a step of r{number} that began", str(step), f"`matrix-coder show r{number}` lists them")
+    return found
