@@ -26,8 +26,9 @@ from matrix_coder.core.gate_features import read  # noqa: E402
 from matrix_coder.core.gate_score import DOMAINS, ROLES, route_features, scale_of, whole_features, word_features  # noqa: E402
 from matrix_coder.core.gate_view import bounded, view  # noqa: E402
 from matrix_coder.core.lexicon import lexicon  # noqa: E402
+from matrix_coder.routing_eval import table  # noqa: E402
 
-WEIGHTS = ROOT / "src/matrix_coder/gate_weights.tsv"
+WEIGHTS = ROOT / "src/matrix_coder/gate_weights.json"
 
 
 def features(text: str) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
@@ -39,11 +40,14 @@ def features(text: str) -> tuple[list[tuple[str, float]], list[tuple[str, float]
 
 
 class Table:
-    """Feature names to numbers, with the ones too rare to keep left out."""
+    """Feature names to numbers, with the ones too rare to keep left out. A labelled message counts three times."""
 
-    def __init__(self, rows, least):
-        count = Counter(f for row in rows for f, _ in row)
-        self.names = ["(bias)"] + sorted(f for f, n in count.items() if n >= (1 if f.startswith("#") else least))
+    def __init__(self, own, extra, least):
+        count = Counter(f for row in own for f, _ in row)
+        for f in count:
+            count[f] *= 3
+        count.update(f for row in extra for f, _ in row)
+        self.names = ["(bias)", *sorted(f for f, n in count.items() if n >= least)]
         self.index = {f: i for i, f in enumerate(self.names)}
 
     def pack(self, row):
@@ -110,7 +114,7 @@ def fit_choice(rows, gold, n, *, epochs=25, l2=1e-3, rate=0.15, seed=7):
 def train(data, extra, args):
     """Weight tables for labelled messages and extra (row, gold) pairs."""
     rows = [x["_row"] for x in data] + [r for r, _ in extra]
-    table = Table(rows, args.least)
+    table = Table([x["_row"] for x in data], [r for r, _ in extra], args.least)
     gold = [float(x["coding"]) for x in data] + [y for _, y in extra]
     weight = [args.weight] * len(data) + [args.positive if y else args.negative for _, y in extra]
     w = fit_coding([table.pack(r) for r in rows], gold, weight, epochs=args.epochs, l2=args.l2)
@@ -122,38 +126,44 @@ def train(data, extra, args):
 
 
 def fit_names(data, names, gold, l2, args):
-    table = Table([x["_route"] for x in data], args.least)
+    table = Table([x["_route"] for x in data], [], 6)
     rows = [table.pack(x["_route"]) for x in data]
     w = fit_choice(rows, [[names.index(g) for g in gs] for gs in gold], len(names), l2=l2)
     return dict(zip(table.names, w, strict=False))
 
 
-def cell(names, values, least=0.04):
-    return " ".join(f"{n}={v:.2f}" for n, v in zip(names, values, strict=False) if abs(v) >= least)
+def packed(coding, roles, domains, args):
+    """The tables without what is too small to matter, as the weight file holds them."""
+
+    def votes(table, names):
+        out = {}
+        for f in sorted(table):
+            kept = {n: round(v, 2) for n, v in zip(names, table[f], strict=True) if abs(v) >= args.small_vote}
+            if kept:
+                out[f] = kept
+        return out
+
+    small = {f: round(v, 2) for f, v in sorted(coding.items()) if abs(v) >= args.small or f == "(bias)"}
+    return {"coding": small, "roles": votes(roles, ROLES), "domains": votes(domains, DOMAINS)}
 
 
-def write(coding, roles, domains, path, least=0.03):
-    lines = ["# feature, vote for coding, votes for roles, votes for domains. Written by scripts/train_gate.py"]
-    for f in sorted(set(coding) | set(roles) | set(domains), key=lambda f: (f != "(bias)", f)):
-        c = coding.get(f, 0.0)
-        vote = f"{c:.2f}" if abs(c) >= least else ""
-        role, domain = cell(ROLES, roles.get(f, ())), cell(DOMAINS, domains.get(f, ()))
-        if vote or role or domain:
-            lines.append(f"{f}\t{vote}\t{role}\t{domain}")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return len(lines)
+def write(tables, path):
+    """One feature a line, so that a change shows as a change."""
+    parts = []
+    for name, rows in tables.items():
+        lines = [f"{json.dumps(f, ensure_ascii=False)}: {json.dumps(v)}" for f, v in rows.items()]
+        parts.append(f'"{name}": {{\n' + ",\n".join(lines) + "\n}")
+    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+    return {name: len(rows) for name, rows in tables.items()}
 
 
-def install(coding, roles, domains):
+def install(tables):
     """Put tables in place of the file's for this process."""
-
-    def pack(votes):
-        return {f: tuple((i, v) for i, v in enumerate(vs) if abs(v) >= 0.04) for f, vs in votes.items()}
-
-    c = {f: v for f, v in coding.items() if abs(v) >= 0.03}
-    bias = c.pop("(bias)", 0.0)
     table = gate_score.Weights(
-        c, gate_score.choice(ROLES, pack(roles)), gate_score.choice(DOMAINS, pack(domains)), bias
+        tables["coding"],
+        gate_score.choice(ROLES, tables["roles"]),
+        gate_score.choice(DOMAINS, tables["domains"]),
+        tables["coding"]["(bias)"],
     )
     gate.weights = lambda: table
 
@@ -167,7 +177,7 @@ def main():
     ap.add_argument("--folds", type=int, default=5)
     ap.add_argument("--errors", type=int, default=0)
     ap.add_argument("--only", default="", help="print figures for files whose name holds this")
-    ap.add_argument("--least", type=int, default=2)
+    ap.add_argument("--least", type=int, default=9)
     ap.add_argument("--epochs", type=int, default=8)
     ap.add_argument("--l2", type=float, default=2e-2)
     ap.add_argument("--role-l2", type=float, default=1e-2)
@@ -175,6 +185,8 @@ def main():
     ap.add_argument("--weight", type=float, default=3.0)
     ap.add_argument("--positive", type=float, default=0.1)
     ap.add_argument("--negative", type=float, default=0.3)
+    ap.add_argument("--small", type=float, default=0.08, help="votes below this are dropped")
+    ap.add_argument("--small-vote", type=float, default=0.12, help="votes for a role or domain below this are dropped")
     ap.add_argument("--shift", type=float, default=0.0)
     args = ap.parse_args()
     data = []
@@ -198,7 +210,7 @@ def main():
     if args.write:
         coding, roles, domains = train(data, [(r, y) for r, y, _ in extra], args)
         coding["(bias)"] += args.shift
-        print("lines written:", write(coding, roles, domains, WEIGHTS))
+        print("lines written:", write(packed(coding, roles, domains, args), WEIGHTS))
 
 
 def crossval(data, extra, args):
@@ -213,7 +225,7 @@ def crossval(data, extra, args):
             args,
         )
         coding["(bias)"] += args.shift
-        install(coding, roles, domains)
+        install(packed(coding, roles, domains, args))
         for x, f in zip(data, fold, strict=True):
             if f == k:
                 results.append((x, gate.decide(x["text"])))
@@ -250,11 +262,11 @@ def curve(scores, acts, args):
 
 
 def report(results, args):
-    sys.path.insert(0, str(ROOT / "scripts"))
-    from gate_figures import table
-
     shown = [(x, d) for x, d in results if args.only in x["_file"]]
     print(table(shown))
+    for name in sorted({x["_file"] for x, _ in shown}):
+        print(name)
+        print("\n".join(table([(x, d) for x, d in shown if x["_file"] == name]).splitlines()[:2]))
     n = 0
     if args.errors:
         for x, d in shown:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from .decision import Decision, GateOutcome, OptionValue, Route, Signal
 from .gate_options import ACCEPTED, OptionError, parse_options
-from .lexicon import lexicon
+from .lexicon import Lexicon, lexicon
 from .names import Domain, Lens, Role, Workflow
 
 TRIGGER = "matrix"
@@ -18,6 +18,8 @@ _WORKFLOWS = {w.value: w for w in Workflow}
 _WORD = re.compile(r"[A-Za-z]{1,16}(?=[\s:@]|\Z)")
 _DOMAIN = re.compile(r"@([A-Za-z][\w-]{0,40})(?=[\s:]|\Z)")
 _TALK_WORD = re.compile(r"[\w'-]+|[^\w\s]")
+_CODE_SHAPE = re.compile(r"[\w-]/[\w-]|\w\.\w|\w_\w|\(\)")
+_POLITE = frozenset({"please", "can", "could", "would", "you", "pls"})
 _RELATIVE = frozenset({"that", "which", "who", "because", "if", "when", "until", "so", "where", "whose", "while"})
 
 
@@ -181,22 +183,30 @@ def _question(head: _Head, goal: str) -> str:
 
 
 def is_workflow_talk(goal: str) -> bool:
-    """Whether the text after a workflow's name, without a colon, is talk about the workflow and not a goal."""
+    """Whether the text after a workflow's name, without a colon, is not plainly a goal: a wrong start costs hours."""
     lex = lexicon()
-    words = _TALK_WORD.findall(goal[:400].lower().replace("’", "'"))
-    first = words[0] if words else "?"
-    if first == "," and len(words) > 1:
+    text = goal[:400].lower().replace("’", "'")
+    words = _TALK_WORD.findall(text)
+    if words[:1] == [","]:
         words = words[1:]
-        first = words[0]
-    if not (first[0].isalnum() or first in "`\"'@/.([<"):
-        return True
-    if first in lex.talk_leads:
+    while words and words[0] in _POLITE:
+        words = words[1:]
+    first = words[0] if words else "?"
+    if first in lex.talk_leads or not (first[0].isalnum() or first in "`\"'@/.([<"):
         return True
     if first in lex.start_words or lex.is_request_verb(first):
         return False
-    if goal.rstrip().endswith("?"):
+    if goal.rstrip().endswith("?") or _has_finite_verb(words[1:7], lex.talk_finite):
         return True
-    return _has_finite_verb(words[1:7], lex.talk_finite)
+    return not _names_work(text, lex)
+
+
+def _names_work(text: str, lex: Lexicon) -> bool:
+    """Whether a goal that opens with a noun says what to do, or names a file or an identifier."""
+    sentence = re.split(r"[.!?]\s|\n", text, maxsplit=1)[0]
+    if ":" in sentence[:60] or _CODE_SHAPE.search(sentence):
+        return True
+    return any(lex.is_request_verb(w) for w in _TALK_WORD.findall(sentence)[1:10])
 
 
 def _has_finite_verb(words: list[str], finite: frozenset[str]) -> bool:

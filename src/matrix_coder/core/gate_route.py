@@ -20,7 +20,8 @@ _NAMED = {
     "map": Role.EXPLORE,
     "plan": Role.PLAN,
 }
-_TECHNICAL = frozenset("SLDXIF")
+_TECHNICAL = frozenset("SLXIFG")
+_ORDERS = frozenset("AD")
 _DAILY = frozenset("EOHKC")
 _MAPS = frozenset({"is", "are", "does", "do", "did"})
 _LENS_ORDER = (Lens.SECURITY, Lens.PERFORMANCE, Lens.DEPS, Lens.API, Lens.QUALITY)
@@ -38,12 +39,15 @@ def named_role(reading: Reading) -> Role | None:
 
 
 def is_named_request(reading: Reading) -> bool:
-    """Whether the message starts with a role's word and names something technical and nothing from daily life."""
+    """Whether the message opens with a role's word or an order, about something technical, nothing daily."""
     classes = set(reading.classes)
     if not classes & _TECHNICAL or classes & _DAILY or len(reading.lemmas) < 2:
         return False
     at = lead_of(reading)
-    return reading.lemmas[at] in _NAMED and reading.surfaces[at] == reading.lemmas[at]
+    named = reading.lemmas[at] in _NAMED and reading.surfaces[at] == reading.lemmas[at]
+    if named or reading.classes[at] in _ORDERS:
+        return True
+    return reading.classes[-1] == "?" and sum(c in _TECHNICAL for c in reading.classes) > 1
 
 
 def _asked_role(reading: Reading, at: int) -> Role | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from .gate_features import Reading
 from .names import Domain, Role
 
-_DATA = Path(__file__).resolve().parent.parent / "gate_weights.tsv"
+_DATA = Path(__file__).resolve().parent.parent / "gate_weights.json"
 ROLES = tuple(r.value for r in Role)
 DOMAINS = ("none", *(d.value for d in Domain))
 _FULL_WORDS = 12
@@ -37,25 +39,28 @@ def lead_of(reading: Reading) -> int:
 
 
 def act_of(reading: Reading) -> str:
-    """What the message does, in a word: it asks for work, asks a question, tells of a past deed, a wish, a state."""
-    classes, lemmas = reading.classes, reading.lemmas
-    if not lemmas:
+    """What the message does, in a word: it orders, asks, tells of a past deed, wishes, or states."""
+    if not reading.lemmas:
         return "bare"
     at = lead_of(reading)
-    first = classes[at]
+    first = reading.classes[at]
     if first in "ADRHKQ":
         return "first" + first
-    row = "".join(classes)
-    if first == "q":
-        return "wh" + row[at + 1 : at + 2]
-    if first == "v":
-        return "aux"
-    order = _ORDER.search(row)
+    if first in "qv":
+        return "wh" + "".join(reading.classes[at + 1 : at + 2]) if first == "q" else "aux"
+    order = _ORDER.search("".join(reading.classes))
     if order is not None:
         return "then" + order[1]
+    return _told(reading, at, first)
+
+
+def _told(reading: Reading, at: int, first: str) -> str:
+    """The act of a message that gives no order and opens with no question word."""
     if first == "p":
-        return "told" if "2" in row[at : at + 5] else "wish" if _WISHES.intersection(lemmas[at : at + 3]) else "says"
-    return "asks" if "?" in classes else "noun" if first in "WSLMUI" else "state"
+        if "2" in reading.classes[at : at + 5]:
+            return "told"
+        return "wish" if _WISHES.intersection(reading.lemmas[at : at + 3]) else "says"
+    return "asks" if "?" in reading.classes else "noun" if first in "WSLMUI" else "state"
 
 
 def word_features(reading: Reading) -> set[str]:
@@ -63,7 +68,7 @@ def word_features(reading: Reading) -> set[str]:
     lemmas = reading.lemmas
     row = "^" + "".join(reading.classes) + "$"
     found = set(lemmas)
-    found.update(map(" ".join, zip(lemmas, lemmas[1:], strict=False)))
+    found.update(map(" ".join, pairwise(lemmas)))
     found.update(["=" + row[i : i + 2] for i in range(len(row) - 1)])
     found.update(["=" + row[i : i + 3] for i in range(len(row) - 2)])
     return found
@@ -150,27 +155,28 @@ def _paste_features(reading: Reading, found: list[str]) -> None:
         found.append("#noask")
 
 
-Votes = tuple[tuple[int, float], ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A choice among names: what each feature votes for, by the place of the name, and where all start."""
+    """A choice among names: what each feature votes for, and where all start."""
 
     names: tuple[str, ...]
-    votes: dict[str, Votes]
-    start: tuple[float, ...]
+    votes: dict[str, dict[str, float]]
+    start: dict[str, float]
 
-    def scores(self, words: set[str], whole: list[str], scale: float) -> list[float]:
+    def scores(self, words: set[str], whole: list[str], scale: float) -> dict[str, float]:
         """One score for each name, in their order."""
-        out = list(self.start)
+        out = dict(self.start)
         get = self.votes.get
         for feature in words:
-            for i, value in get(feature, ()):
-                out[i] += scale * value
+            votes = get(feature)
+            if votes is not None:
+                for name, value in votes.items():
+                    out[name] += scale * value
         for feature in whole:
-            for i, value in get(feature, ()):
-                out[i] += value
+            votes = get(feature)
+            if votes is not None:
+                for name, value in votes.items():
+                    out[name] += value
         return out
 
 
@@ -184,37 +190,18 @@ class Weights:
     bias: float
 
 
-def choice(names: tuple[str, ...], votes: dict[str, Votes]) -> Choice:
+def choice(names: tuple[str, ...], votes: dict[str, dict[str, float]]) -> Choice:
     """A choice whose start is the votes of the feature `(bias)`."""
-    start = dict(votes.pop("(bias)", ()))
-    return Choice(names, votes, tuple(start.get(i, 0.0) for i in range(len(names))))
-
-
-def _votes(cell: str, order: dict[str, int]) -> Votes:
-    pairs = (pair.partition("=") for pair in cell.split(" "))
-    return tuple((order[name], float(value)) for name, _, value in pairs)
+    return Choice(names, votes, dict.fromkeys(names, 0.0) | votes.get("(bias)", {}))
 
 
 @cache
 def weights() -> Weights:
     """The weight table, read at the first call."""
-    coding: dict[str, float] = {}
-    roles: dict[str, Votes] = {}
-    domains: dict[str, Votes] = {}
-    role_order = {name: i for i, name in enumerate(ROLES)}
-    domain_order = {name: i for i, name in enumerate(DOMAINS)}
-    for line in _DATA.read_text(encoding="utf-8").splitlines():
-        if line.startswith("# "):
-            continue
-        feature, vote, role, domain = line.split("\t")
-        if vote:
-            coding[feature] = float(vote)
-        if role:
-            roles[feature] = _votes(role, role_order)
-        if domain:
-            domains[feature] = _votes(domain, domain_order)
-    bias = coding.pop("(bias)", 0.0)
-    return Weights(coding, choice(ROLES, roles), choice(DOMAINS, domains), bias)
+    data = json.loads(_DATA.read_bytes())
+    coding: dict[str, float] = data["coding"]
+    roles, domains = choice(ROLES, data["roles"]), choice(DOMAINS, data["domains"])
+    return Weights(coding, roles, domains, coding.get("(bias)", 0.0))
 
 
 def coding_score(words: set[str], whole: list[str], scale: float, table: Weights) -> float:

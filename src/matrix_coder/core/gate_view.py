@@ -11,26 +11,49 @@ _ASK_HEAD = 600
 _ASK_TAIL = 400
 _PASTE_CHARS = 700
 _LINES = 120
+_LINE_CHARS = 240
 
 _INLINE = re.compile(
-    r"`[^`\n]{1,200}`|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|「[^」\n]{1,300}」|„[^“”\n]{1,300}[“”]"
-    r"|(?<![\w'])'[^'\n]{2,120}'(?![\w'])"
+    r"`[^`\n]{1,200}`|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|「[^」\n]{1,300}」"
+    r"|„[^“”\n]{1,300}[“”]|(?<![\w'])'[^'\n]{2,120}'(?![\w'])"
 )
-_LINE = re.compile(
-    r"(?P<diff>diff --git |@@ |\+\+\+ |--- [ab/]|[+-](?=[\s{}()<\w#/\"'@]))"
-    r"|(?P<trace>Traceback |\s{2,}at [\w.$<]|\s+File \"|Caused by:|panicked at|goroutine \d|\s*\^+\s*$|\s*\|\s*\^|\s+--> |\s*\d+ \|"
-    r"|(?:[\w.$:/\\-]{1,80})?(?:Error|Exception|Warning|error|panic|fatal|FATAL|Fatal error)(?:\[\w+\])?:\s|npm ERR!|make: \*\*\*|E\s{2,}\w|FAILED |thread ')"
-    r"|(?P<log>\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|(?:\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL)\]?[\s:])|#\d+ \d|\d{1,3}(?:\.\d{1,3}){3} - |\w{3} +\d{1,2} \d\d:\d\d:\d\d "
-    r"|[\w./-]{1,80} (?:PASSED|FAILED|SKIPPED)|\s*[✓✔✗✘×] |={3,} |\s*(?:Warning|Normal)\s{2,}\w)"
-    r"|(?P<shell>[$❯%] \w|\w[\w-]{0,30}@[\w-]{1,40}[:~]|sh: |zsh: |bash: |\[[^\]\n]{1,60}[~/][^\]\n]{0,60}\]|(?:npm|yarn|pnpm|docker|git|kubectl|pip|cargo|go|make|apt-get|sudo|curl) [\w-]{1,20}(?: [\w./:=@-]{1,80}){0,6}\s*$)"
-    r"|(?P<quote>>\s?\S)"
-    r"|(?P<code>\s*(?:def |class \w+[\s(:{]|import [\w{*]|from [\w.]+ import |#include|@\w+[\s(]?|</?[a-zA-Z!][^\n]{0,200}>|//|/\*|\*/|(?:const|let|var) [\w{\[]|(?:export|public|private|protected|static|async) \w+|function[\s*(]|func \w|fn \w|return\b.{0,80};?$|if ?\(|for ?\(|while ?\(|else\b|elif |try[:{ ]|except\b|catch|finally|switch|case .{1,40}:|print[(f]|package \w+;?$|using \w|namespace |struct |enum |impl |type \w+ =|interface \w|end$|begin$|elsif |unless |puts |SELECT |INSERT |UPDATE \w+ SET|DELETE FROM|CREATE |ALTER |DROP |WITH \w+ AS|select .{1,80} from |create table|FROM \w+(?: as \w+)?|RUN |COPY |ENTRYPOINT|CMD \[|WORKDIR |ENV \w|apiVersion:|kind: |resource \"|variable \"|provider \"|#!/|\$\w+ ?=|\w+:$)"
-    r"|[^\n]{0,160}(?:[;{}]|=>|\)\s*:|\),|->|\\|&&)\s*$"
-    r"|\s*[\w.\[\]\"'$*&]{1,60} ?(?::=|\+=|-=|\*=|=)(?!=) ?\S"
-    r"|\s*[\w.$]{1,60}\([^\n]{0,120}\);?\s*$"
-    r"|\s*[}\])]+[;,]?\s*$|\s{2,}[\w\"'.-]{1,60}:(?:\s|$)|\s*\"[\w.-]{1,60}\": ?|\s*- (?:name|uses|run|image): |\s*\.[\w-]{1,40} ?\{|\s{4,}\S)"
-    r"|(?P<table>\s*\|.{0,200}\||[^\n,]{1,60}(?:,[^\n,]{0,60}){3,}$|[^\t\n]{0,60}\t[^\t\n]{0,60}\t)"
-)
+_KINDS: dict[str, tuple[str, ...]] = {
+    "diff": (r"diff --git |@@ |\+\+\+ |--- [ab/]", r"[+-](?=[\s{}()<\w#/\"'@])"),
+    "trace": (
+        r"Traceback |\s{2,}at [\w.$<]|\s+File \"|Caused by:|panicked at|goroutine \d",
+        r"\s*\^+\s*$|\s*\|\s*\^|\s+--> |\s*\d+ \|",
+        r"(?:[\w.$:/\\-]{1,80})?(?:Error|Exception|Warning|error|panic|fatal|FATAL|Fatal error)(?:\[\w+\])?:\s",
+        r"npm ERR!|make: \*\*\*|E\s{2,}\w|FAILED |thread '",
+    ),
+    "log": (
+        r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|\w{3} +\d{1,2} \d\d:\d\d:\d\d ",
+        r"(?:\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL)\]?[\s:])|#\d+ \d|\d{1,3}(?:\.\d{1,3}){3} - ",
+        r"[\w./-]{1,80} (?:PASSED|FAILED|SKIPPED)|\s*[✓✔✗✘×] |={3,} |\s*(?:Warning|Normal)\s{2,}\w",
+    ),
+    "shell": (
+        r"[$❯%] \w|\w[\w-]{0,30}@[\w-]{1,40}[:~]|sh: |zsh: |bash: |\[[^\]\n]{1,60}[~/][^\]\n]{0,60}\]",
+        r"(?:npm|yarn|pnpm|docker|git|kubectl|pip|cargo|go|make|apt-get|sudo|curl)"
+        r" [\w-]{1,20}(?: [\w./:=@-]{1,80}){0,6}\s*$",
+    ),
+    "quote": (r">\s?\S",),
+    "code": (
+        r"\s*(?:def |class \w+[\s(:{]|import [\w{*]|from [\w.]+ import |#include|@\w+[\s(]?|</?[a-zA-Z!][^\n]{0,200}>)",
+        r"\s*(?://|/\*|\*/|(?:const|let|var) [\w{\[]|(?:export|public|private|protected|static|async) \w+)",
+        r"\s*(?:function[\s*(]|func \w|fn \w|return\b.{0,80};?$|if ?\(|for ?\(|while ?\(|else\b|elif |try[:{ ])",
+        r"\s*(?:except\b|catch|finally|switch|case .{1,40}:|print[(f]|package \w+;?$|using \w|namespace |struct )",
+        r"\s*(?:enum |impl |type \w+ =|interface \w|end$|begin$|elsif |unless |puts |#!/|\$\w+ ?=|\w+:$)",
+        r"\s*(?:SELECT |INSERT |UPDATE \w+ SET|DELETE FROM|CREATE |ALTER |DROP |WITH \w+ AS|select .{1,80} from )",
+        r"\s*(?:create table|FROM \w+(?: as \w+)?|RUN |COPY |ENTRYPOINT|CMD \[|WORKDIR |ENV \w|apiVersion:|kind: )",
+        r"\s*(?:resource \"|variable \"|provider \")",
+        r"[^\n]{0,160}(?:[;{}]|=>|\)\s*:|\),|->|\\|&&)\s*$",
+        r"\s*[\w.\[\]\"'$*&]{1,60} ?(?::=|\+=|-=|\*=|=)(?!=) ?\S",
+        r"\s*[\w.$]{1,60}\([^\n]{0,120}\);?\s*$",
+        r"\s*[}\])]+[;,]?\s*$|\s{2,}[\w\"'.-]{1,60}:(?:\s|$)|\s*\"[\w.-]{1,60}\": ?",
+        r"\s*- (?:name|uses|run|image): |\s*\.[\w-]{1,40} ?\{|\s{4,}\S",
+    ),
+    "table": (r"\s*\|.{0,200}\||[^\n,]{1,60}(?:,[^\n,]{0,60}){3,}$|[^\t\n]{0,60}\t[^\t\n]{0,60}\t",),
+}
+_LINE = re.compile("|".join(f"(?P<{kind}>{'|'.join(parts)})" for kind, parts in _KINDS.items()))
 
 
 class View(NamedTuple):
@@ -99,7 +122,7 @@ def _settle(ask: list[str], kinds: set[str], paste: list[str]) -> str:
 
 
 def _kind_of(line: str) -> str | None:
-    found = _LINE.match(line[:240])
+    found = _LINE.match(line[:_LINE_CHARS])
     if found is None:
         return None
     kind = found.lastgroup

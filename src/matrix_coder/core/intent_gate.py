@@ -10,8 +10,6 @@ from .gate_features import Reading, read
 from .gate_header import parse_trigger
 from .gate_route import implicit_intake_gate, infer_lens, is_named_request, named_role
 from .gate_score import (
-    DOMAINS,
-    ROLES,
     best_domain,
     coding_score,
     domain_scores,
@@ -41,7 +39,7 @@ _NEGATED = re.compile(r"(?:n't|\bnot|\bnever|\bno) (?:\w+ ){0,2}\Z")
 _ADDRESS = re.compile(r"(?:(?:hey|hi|hello|ok|okay|dear) )?hermes\s*[,:!-]\s*", re.IGNORECASE)
 _SHOWN = 8
 _SURE = 0.5
-_CLEAR, _NAMED_START, _NONE_START = 4, 1.0, 3.0
+_CLEAR, _NAMED_START, _NONE_START = 4, 2.0, 3.0
 
 
 class _Read(NamedTuple):
@@ -134,7 +132,7 @@ def _implicit(text: str) -> _Read | None:
     return _Read(seen, reading, words, whole, scale, score)
 
 
-def _role_scores(got: _Read, more: list[str]) -> list[float]:
+def _role_scores(got: _Read, more: list[str]) -> dict[str, float]:
     return weights().roles.scores(got.words, got.whole + more, got.scale)
 
 
@@ -143,7 +141,7 @@ def _role(got: _Read, more: list[str]) -> Role:
     if named is not None:
         return named
     scores = _role_scores(got, more)
-    return Role(ROLES[scores.index(max(scores))])
+    return Role(max(scores, key=lambda name: scores[name]))
 
 
 def _domain(got: _Read, more: list[str]) -> Domain | None:
@@ -152,8 +150,8 @@ def _domain(got: _Read, more: list[str]) -> Domain | None:
     if named and domain_scores(got.reading)[named] >= _CLEAR:
         return Domain(named)
     scores = weights().domains.scores(got.words, got.whole + more, got.scale)
-    scores[DOMAINS.index(named or "none")] += _NAMED_START if named else _NONE_START
-    name = DOMAINS[scores.index(max(scores))]
+    scores[named or "none"] += _NAMED_START if named else _NONE_START
+    name = max(scores, key=lambda name: scores[name])
     return None if name == "none" else Domain(name)
 
 
@@ -191,7 +189,8 @@ def _signal(text: str, reading: Reading, feature: str, weight: float) -> Signal:
     rule = "word" if " " not in feature else "neighbours"
     first = feature.lstrip("^").split(" ")[0]
     surface = next((s for s, lem in zip(reading.surfaces, reading.lemmas, strict=True) if lem == first), first)
-    start = text.lower().find(surface)
+    low = text.lower()
+    start = (low if len(low) == len(text) else text).find(surface)
     span = (start, start + len(surface)) if start >= 0 else (0, 0)
     return Signal(feature, span, "first word" if feature[0] == "^" else rule, vote, weight)
 
@@ -213,7 +212,7 @@ def explain(message: str, *, session_id: str = "", platform: str = "") -> dict[s
     if got is None:
         return out
     scores = _role_scores(got, route_features(got.reading))
-    ranked = sorted(zip(scores, ROLES, strict=True), reverse=True)
+    ranked = sorted(((score, name) for name, score in scores.items()), reverse=True)
     every = Decision(outcome=decision.outcome, signals=_signals(text, got, 60)).as_dict()
     out["signals"] = every["signals"]
     out["score"] = round(got.score, 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -32,7 +32,7 @@ class Lexicon:
     `words` maps every form of a single word to its entry; `phrases` maps a phrase, words joined by one
     space; `heads` maps a phrase's first word to the lengths its phrases have, longest first; `native` maps
     a first letter to the words of other scripts that start with it, longest first: those are found inside
-    running text and looked up in `words`.
+    running text and looked up in `words`. `extensions` maps the extensions of source files to domain tags.
     """
 
     words: dict[str, Word]
@@ -47,7 +47,10 @@ class Lexicon:
     talk_leads: frozenset[str]
     talk_finite: frozenset[str]
     start_words: frozenset[str]
-    tags: frozenset[str] = field(default_factory=frozenset)
+    extensions: dict[str, tuple[str, ...]]
+    documents: frozenset[str]
+    folders: frozenset[str]
+    hosts: frozenset[str]
 
     def is_request_verb(self, word: str) -> bool:
         """Whether a word, as it stands, is the base form of a verb people use to ask for work."""
@@ -142,7 +145,7 @@ def lexicon() -> Lexicon:
             _add_group(group, native, native)
         else:
             _add_group(group, words, phrases)
-    talk = data["workflow_talk"]
+    talk, source = data["workflow_talk"], data["files"]["source"]
     return Lexicon(
         words=words | native,
         phrases=phrases,
@@ -156,4 +159,8 @@ def lexicon() -> Lexicon:
         talk_leads=frozenset(split_words(talk["leads"])),
         talk_finite=frozenset(split_words(talk["finite"])),
         start_words=frozenset(split_words(talk["starts"])),
+        extensions={ext: tuple(g.get("tags", ())) for g in source for ext in split_words(g["extensions"])},
+        documents=frozenset(split_words(data["files"]["documents"])),
+        folders=frozenset(split_words(data["files"]["folders"])),
+        hosts=frozenset(split_words(data["files"]["hosts"])),
     )
