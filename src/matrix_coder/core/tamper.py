@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import tamper_files as files
 from .tamper_code import code_findings
 from .tamper_config import config_findings
+from .tamper_files import Collection
 from .tamper_goal import GoalReading, read_goal
 from .tamper_ledger import Ledger
 from .tamper_model import Change, Sheet, TamperFinding, TamperKind, line_at, text_of
+from .tamper_native import read_go, read_rust
 from .tamper_options import read_options
 from .tamper_python import Function, helpers_of, parse, read_python
+from .tamper_script import read_script
 
 __all__ = ["Exemption", "TamperFinding", "TamperKind", "TamperReport", "examine", "find_tampering"]
 
@@ -97,7 +100,9 @@ def _unique(found: Iterator[TamperFinding]) -> list[TamperFinding]:
 
 
 def _tests(change: Change, reading: GoalReading) -> Iterator[TamperFinding]:
-    before, after = read_sheets(change.before), read_sheets(change.after)
+    old_rules, rules = (read_options(t).collection() for t in (change.before, change.after))
+    before = read_sheets(change.before, old_rules)
+    after = [*read_sheets(change.after, rules), *_strays(change, rules)]
 
     def sure(new: frozenset[str], old: frozenset[str]) -> bool:
         return _expectation(change, reading) and not reading.names_value(new, old)
@@ -107,20 +112,38 @@ def _tests(change: Change, reading: GoalReading) -> Iterator[TamperFinding]:
     yield from _stand_ins(before, after)
 
 
-def read_sheets(tree: Mapping[str, bytes]) -> list[Sheet]:
+def read_sheets(tree: Mapping[str, bytes], rules: Collection) -> list[Sheet]:
     """Every file of a tree that holds tests or stands beside them, read."""
-    rules = read_options(tree).collection()
-    python = {p: text_of(d) for p, d in tree.items() if files.language(p) == "python" and _may_test(p, d)}
+    texts = {p: text_of(d) for p, d in sorted(tree.items()) if files.language(p) and _may_test(p, d, rules)}
     shared: dict[str, Function] = {}
-    for path, text in python.items():
-        if files.is_test_side(path, rules):
+    for path, text in texts.items():
+        if files.language(path) == "python" and files.is_test_side(path, rules):
             shared |= helpers_of(parse(text))
-    return [read_python(path, text, rules, shared) for path, text in sorted(python.items())]
+    return [_read(path, text, rules, shared) for path, text in texts.items()]
 
 
-def _may_test(path: str, data: bytes) -> bool:
-    """Whether a Python file has to be read: beside the tests by its name, or with something that looks like one."""
-    return files.is_test_side(path) or b"def test" in data or b"assert" in data
+def _read(path: str, text: str, rules: Collection, shared: Mapping[str, Function]) -> Sheet:
+    kind = files.language(path)
+    if kind == "python":
+        return read_python(path, text, rules, shared)
+    if kind == "script":
+        return read_script(path, text, rules)
+    return read_go(path, text, rules) if kind == "go" else read_rust(path, text, rules)
+
+
+def _may_test(path: str, data: bytes, rules: Collection) -> bool:
+    """Whether a file has to be read: it stands beside the tests, or holds tests among its code as Rust does."""
+    return files.is_test_side(path, rules) or (files.language(path) == "rust" and b"test" in data)
+
+
+def _strays(change: Change, rules: Collection) -> list[Sheet]:
+    """Files that are new, are no tests by their place or name, and yet hold tests: nobody runs those."""
+    found = []
+    for path, data in change.after.items():
+        stray = path not in change.before and not _may_test(path, data, rules)
+        if stray and files.language(path) in ("python", "script") and re.search(rb"\btest|\bit\(", data):
+            found.append(_read(path, text_of(data), rules, {}))
+    return [replace(s, cases=tuple(c for c in s.cases if c.assertions)) for s in found]
 
 
 def _expectation(change: Change, reading: GoalReading) -> bool:

@@ -225,9 +225,7 @@ class Ledger:
         )
 
     def _kept(self, lost: Assertion, case: Case) -> bool:
-        return (
-            self._carried(lost, None) or self._take(lost.key) or self._follows(lost) or self._written_out(lost, case)
-        )
+        return self._carried(lost, None) or self._take(lost.key) or self._follows(lost) or self._written_out(lost, case)
 
     def _written_out(self, lost: Assertion, case: Case) -> bool:
         """Whether what was asserted of a row's values is asserted of values that stand in the test itself."""

@@ -134,7 +134,7 @@ def _flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _unbound(node: ast.stmt) -> Iterator[str]:
     targets: Sequence[ast.expr] = ()
-    if isinstance(node, ast.Assign) or isinstance(node, ast.Delete):
+    if isinstance(node, ast.Assign | ast.Delete):
         targets = node.targets
     for target in targets:
         if isinstance(target, ast.Name):
