@@ -20,7 +20,8 @@ _NAMED = {
     "map": Role.EXPLORE,
     "plan": Role.PLAN,
 }
-_TECHNICAL = frozenset("SLXIFG")
+_TECHNICAL = frozenset("SLDXIFG")
+_NEAR = frozenset({"this", "these", "our", "what's this", "what does this", "what is this", "is this safe", "is our"})
 _ORDERS = frozenset("AD")
 _DAILY = frozenset("EOHKC")
 _MAPS = frozenset({"is", "are", "does", "do", "did"})
@@ -39,7 +40,11 @@ def named_role(reading: Reading) -> Role | None:
 
 
 def is_named_request(reading: Reading) -> bool:
-    """Whether the message opens with a role's word or an order, about something technical, nothing daily."""
+    """Whether the message plainly asks something of code: what the seed's second and third rule promise.
+
+    It opens with a role's word, an order, or a question about *this* or *our* code, names something
+    technical, and nothing from daily life.
+    """
     classes = set(reading.classes)
     if not classes & _TECHNICAL or classes & _DAILY or len(reading.lemmas) < 2:
         return False
@@ -47,7 +52,8 @@ def is_named_request(reading: Reading) -> bool:
     named = reading.lemmas[at] in _NAMED and reading.surfaces[at] == reading.lemmas[at]
     if named or reading.classes[at] in _ORDERS:
         return True
-    return reading.classes[-1] == "?" and sum(c in _TECHNICAL for c in reading.classes) > 1
+    asks = reading.classes[-1] == "?" or reading.classes[at] == "R"
+    return asks and (sum(c in _TECHNICAL for c in reading.classes) > 1 or bool(_NEAR.intersection(reading.lemmas)))
 
 
 def _asked_role(reading: Reading, at: int) -> Role | None:
