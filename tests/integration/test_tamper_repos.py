@@ -14,8 +14,7 @@ from matrix_coder.core.tamper import TamperReport
 from matrix_coder.engine.tamper import examine, inspect
 from matrix_coder.engine.workspace import Trees
 
-from .tamper_cases.python_gamed import GAMED as PYTHON_GAMED
-from .tamper_cases.python_honest import HONEST as PYTHON_HONEST
+from .tamper_cases import native_gamed, native_honest, python_gamed, python_honest, script_gamed, script_honest
 from .tamper_cases.table import Gamed, Honest, changed
 
 
@@ -59,20 +58,51 @@ def exit_code(root: Path, check: str) -> int:
     return done.returncode
 
 
-@pytest.mark.parametrize("case", PYTHON_GAMED, ids=lambda c: c.name)
-def test_guard_when_a_python_suite_is_gamed_then_named_with_file_and_line(tmp_path: Path, case: Gamed) -> None:
-    """Each way of gaming a Python suite is found, certain, by its kind, file and line."""
+def found(tmp_path: Path, case: Gamed) -> None:
     report = judged(tmp_path, case, case.checks)
-    places = [(f.kind, f.file, f.line) for f in report.certain]
-    assert (case.kind, case.file, case.line) in places
+    assert (case.kind, case.file, case.line) in [(f.kind, f.file, f.line) for f in report.certain]
     if case.green:
         assert exit_code(tmp_path / "repo", case.checks[0]) == 0
 
 
-@pytest.mark.parametrize("case", PYTHON_HONEST, ids=lambda c: c.name)
-def test_guard_when_a_python_suite_changes_honestly_then_nobody_is_accused(tmp_path: Path, case: Honest) -> None:
-    """A change that a person would stand by has no certain finding; what the goal asked for is told as such."""
+def not_accused(tmp_path: Path, case: Honest) -> None:
     report = judged(tmp_path, case, ("pytest -q",))
     assert [str(f) for f in report.certain] == []
     assert {e.finding.kind for e in report.exempted} == case.asked
     assert all(e.reason for e in report.exempted)
+
+
+@pytest.mark.parametrize("case", python_gamed.GAMED, ids=lambda c: c.name)
+def test_guard_when_a_python_suite_is_gamed_then_named_with_file_and_line(tmp_path: Path, case: Gamed) -> None:
+    """Each way of gaming a Python suite is found, certain, by its kind, file and line."""
+    found(tmp_path, case)
+
+
+@pytest.mark.parametrize("case", script_gamed.GAMED, ids=lambda c: c.name)
+def test_guard_when_a_script_suite_is_gamed_then_named_with_file_and_line(tmp_path: Path, case: Gamed) -> None:
+    """Each way of gaming a JavaScript or TypeScript suite is found, certain, by its kind, file and line."""
+    found(tmp_path, case)
+
+
+@pytest.mark.parametrize("case", native_gamed.GAMED, ids=lambda c: c.name)
+def test_guard_when_a_go_or_rust_suite_is_gamed_then_named_with_file_and_line(tmp_path: Path, case: Gamed) -> None:
+    """Each way of gaming a Go or Rust suite is found, certain, by its kind, file and line."""
+    found(tmp_path, case)
+
+
+@pytest.mark.parametrize("case", python_honest.HONEST, ids=lambda c: c.name)
+def test_guard_when_a_python_suite_changes_honestly_then_nobody_is_accused(tmp_path: Path, case: Honest) -> None:
+    """A change that a person would stand by has no certain finding; what the goal asked for is told as such."""
+    not_accused(tmp_path, case)
+
+
+@pytest.mark.parametrize("case", script_honest.HONEST, ids=lambda c: c.name)
+def test_guard_when_a_script_suite_changes_honestly_then_nobody_is_accused(tmp_path: Path, case: Honest) -> None:
+    """The same promise for JavaScript and TypeScript."""
+    not_accused(tmp_path, case)
+
+
+@pytest.mark.parametrize("case", native_honest.HONEST, ids=lambda c: c.name)
+def test_guard_when_a_go_or_rust_suite_changes_honestly_then_nobody_is_accused(tmp_path: Path, case: Honest) -> None:
+    """The same promise for Go and Rust."""
+    not_accused(tmp_path, case)

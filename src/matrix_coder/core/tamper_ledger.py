@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from .tamper_model import Assertion, Case, Mark, Rank, Row, Sheet, TamperFinding, TamperKind, squash
+from .tamper_model import TOP, Assertion, Case, Mark, Rank, Row, Sheet, TamperFinding, TamperKind, squash
 
 _ALIKE = 0.6
 # Decides whether a changed expectation is an accusation, from the later assertion's literals and the earlier one's.
@@ -35,6 +35,7 @@ class Ledger:
         self.old_names, self.new_names = (_pattern(names) for names in renamed)
         self.pairs = pair(self.before, self.after)
         self.gained = self._gained()
+        self.old_rows = {r.key for c in self.before for r in c.rows}
         self.used: set[int] = set()
         self.findings: list[TamperFinding] = []
 
@@ -233,11 +234,16 @@ class Ledger:
         return bool(case.rows) and any(a.shape == lost.shape and a.rank >= lost.rank for a in gained)
 
     def _carried(self, lost: Assertion, own: Case | None) -> bool:
-        """Whether a later test makes the same assertion with values that it is given from elsewhere."""
+        """Whether a later test has come to make the same assertion with values that it is given from elsewhere."""
         for case in self.after:
             near = case.literals | (own.literals if own is not None else frozenset())
-            if any(_same(lost, a, near, case.rows, strictly=True) for a in case.live):
-                return True
+            rows = [r for r in case.rows if r.key not in self.old_rows]
+            for assertion in case.live:
+                fresh = assertion in self.gained.get(assertion.key, ())
+                if (fresh or rows or not case.collected or case.name == TOP) and _same(
+                    lost, assertion, near if fresh or not rows else frozenset(), rows, strictly=True
+                ):
+                    return True
         return False
 
     def _row_carried(self, row: Row) -> bool:

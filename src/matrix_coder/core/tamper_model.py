@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
 
+# The name of what a file asserts outside its tests.
+TOP = "(top level)"
+
+
 class TamperKind(StrEnum):
     """The ways in which a suite can be made green without the code becoming right."""
 
@@ -77,8 +81,8 @@ class Assertion:
     """One assertion in a form that survives reformatting, local variables and a change of style.
 
     Two with equal `key` say the same. `shape` is the key with its literals and variables blanked,
-    `frame` with its variables alone, `tolerance` the width of an approximate one. `lost` says why it can't fail any more: `swallowed`
-    or `unreachable`, and by what.
+    `frame` with its variables alone, `tolerance` the width of an approximate one. `lost` says why it
+    can't fail any more: `swallowed` or `unreachable`, and by what.
     """
 
     key: str

@@ -171,7 +171,8 @@ def _rows(source: Source, start: int, end: int) -> Iterator[Row]:
         inner = tokens[i + 1 : close]
         plain = not any(t.text in ("func", "return", "=", ":=", "struct") for t in inner)
         if element and inner and plain:
-            yield Row(key=words(inner), line=tokens[i].line, literals=literals(inner))
+            values = [part[2:] if part[1:2] and part[1].text == ":" else part for part in split(inner, ",")]
+            yield Row(key=" , ".join(map(words, values)), line=tokens[i].line, literals=literals(inner))
 
 
 def _values(body: Sequence[Token], sign: str) -> dict[str, list[Token]]:

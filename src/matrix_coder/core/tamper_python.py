@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from . import tamper_pyassert as pa
 from .tamper_files import Collection, found
-from .tamper_model import Assertion, Case, Mark, Row, Sheet, line_at
+from .tamper_model import TOP, Assertion, Case, Mark, Row, Sheet, line_at
 from .tamper_pymarks import decorator_marks, file_marks, mock_marks, off_marks, parametrized, rows_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -197,7 +197,7 @@ def _script(scope: _Scope, tree: ast.Module) -> Case:
     statements = [s for s in tree.body if not isinstance(s, Function | ast.ClassDef | ast.Import | ast.ImportFrom)]
     return Case(
         file=scope.file,
-        name="(top level)",
+        name=TOP,
         line=1,
         text=line_at(scope.text, 1),
         collected=bool(walker.assertions),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .tamper_files import Collection, found
-from .tamper_model import Assertion, Case, Mark, Row, Sheet, line_at
+from .tamper_model import TOP, Assertion, Case, Mark, Row, Sheet, line_at
 from .tamper_regions import Region, lost_at, script_regions
 from .tamper_scriptassert import assertion_at
 from .tamper_tokens import Source, Token, grams, inserted, literals, read_source, split, statements, words
@@ -230,7 +230,7 @@ def _rest(
     assertions = tuple(_assertions(file, text, source, 0, len(source.tokens), tests, regions, values))
     return Case(
         file=file,
-        name="(top level)",
+        name=TOP,
         line=1,
         text=line_at(text, 1),
         collected=where > 0 and bool(assertions),
