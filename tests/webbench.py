@@ -48,10 +48,12 @@ READY = re.compile(r"HERMES_DASHBOARD_READY port=(\d+)")
 class Dashboard:
     """A running `hermes dashboard` of one home."""
 
-    def __init__(self, home: HermesHome, *, program: Sequence[str] = (), env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, home: HermesHome, *, program: Sequence[str] = (), env: Mapping[str, str] | None = None, port: int = 0
+    ) -> None:
         self.home = home
         link_page(home.path)
-        words = ["dashboard", "--no-open", "--skip-build", "--host", "127.0.0.1", "--port", "0"]
+        words = ["dashboard", "--no-open", "--skip-build", "--host", "127.0.0.1", "--port", str(port)]
         self.log: list[str] = []
         self.process = subprocess.Popen(
             [*(program or [str(Path(sys.executable).parent / "hermes")]), *words],

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from conftest import CALC, TEST_CALC, make_repo
 from matrix_coder.testing import HermesHome
@@ -19,6 +20,10 @@ DARK, LIGHT = "default", "nous-blue"
 WIDE, NARROW = (1600, 1000), (390, 844)
 NOWHERE = "http://127.0.0.1:9/v1"
 FOREVER_MS = 30_000
+SHOTS = os.environ.get("MATRIX_SCREENSHOTS", "")
+
+# How long anything may take to be seen: long, since machines differ; what is wrong is never seen.
+expect.set_options(timeout=FOREVER_MS)
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +57,9 @@ class Place:
 @pytest.fixture(scope="session")
 def place(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """The dashboard that most tests look at."""
-    made = Place(tmp_path_factory.mktemp("browser"))
+    # Pictures that are kept show a place that means nothing to anybody.
+    root = Path(tempfile.mkdtemp(prefix="demo-")) if SHOTS else tmp_path_factory.mktemp("browser")
+    made = Place(root)
     yield made
     made.close()
 
@@ -102,7 +109,6 @@ def open_page(browser: Browser) -> Iterator[Open]:
 @pytest.fixture(scope="session")
 def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where screenshots go: docs/screenshots when MATRIX_SCREENSHOTS names it, else a place that is thrown away."""
-    asked = os.environ.get("MATRIX_SCREENSHOTS", "")
-    folder = Path(asked) if asked else tmp_path_factory.mktemp("shots")
+    folder = Path(SHOTS) if SHOTS else tmp_path_factory.mktemp("shots")
     folder.mkdir(parents=True, exist_ok=True)
     return folder

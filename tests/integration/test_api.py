@@ -497,8 +497,10 @@ def test_dashboard_when_no_run_was_ever_started_then_an_empty_list_and_no_store(
         assert not (state_dir(home.path) / "runs.db").exists()
         with http.stream("GET", "/events") as events:
             number = Seeds(home.path).ended(RunOutcome.VERIFIED, "the first")
-            assert next(told(events))["run_id"] == f"r{number}"
+            source = told(events)
+            assert next(source)["run_id"] == f"r{number}"
             assert dashboard.close() != -9
+            assert {e["run_id"] for e in source} <= {f"r{number}"}
 
 
 def test_store_when_a_newer_version_wrote_it_then_refused_with_the_way_out(tmp_path: Path) -> None:

@@ -95,6 +95,9 @@ function FileDiff(props: { file: DiffFile; mode: Mode; path: string; open: boole
       <div id={id} hidden={!open}>
         {problem && <Trouble problem={problem} />}
         {open && patch === null && !problem && <Loading what="the file" />}
+        {open && patch !== null && patch.length < file.size && (
+          <p className="mc-note">This file is too large to show whole; its end is left off.</p>
+        )}
         {open && patch !== null && <Patch patch={patch} mode={props.mode} label={file.path} />}
       </div>
     </section>

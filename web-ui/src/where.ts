@@ -9,9 +9,18 @@ export type Place =
 
 export const RUN_TABS = ["steps", "diff", "events", "report"];
 
+// An address that somebody made up may not be decodable; then it is taken as it stands.
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 export function placeOf(hash: string): Place {
   const [, view = "", id = "", tab = ""] = hash.replace(/^#/, "").split("/");
-  if (view === "runs" && id) return { view: "run", id: decodeURIComponent(id), tab: RUN_TABS.includes(tab) ? tab : "steps" };
+  if (view === "runs" && id) return { view: "run", id: decoded(id), tab: RUN_TABS.includes(tab) ? tab : "steps" };
   if (view === "routing" || view === "settings") return { view };
   return { view: "runs" };
 }

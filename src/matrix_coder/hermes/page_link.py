@@ -21,12 +21,14 @@ def link_page(home: Path) -> str:
         return _there_already(place)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(place.parent, error) from error
+    try:
         place.symlink_to(PACKAGE, target_is_directory=True)
     except FileExistsError:
         return _there_already(place)
     except OSError as error:
-        why = error.strerror or str(error)
-        raise InputError(f"a writable {place.parent}", why, "make it writable and try again") from error
+        raise _unwritable(place.parent, error) from error
     return f"linked {place} to {PACKAGE}; restart the dashboard to see its Matrix tab{_HINT}"
 
 
@@ -37,3 +39,7 @@ def _there_already(place: Path) -> str:
         raise InputError(f"no other {place}", f"a link to {place.readlink()}, which is gone", "remove it and try again")
     kind = f"a link to {place.resolve()}" if place.is_symlink() else "a plugin of its own"
     raise InputError(f"no other {place}", kind, "remove it, or use the page that it brings")
+
+
+def _unwritable(directory: Path, error: OSError) -> InputError:
+    return InputError(f"a writable directory {directory}", error.strerror or str(error), "make it writable")

@@ -19,7 +19,7 @@ from .shapes import Diff, DiffFile
 
 _MAX_DIFF = 40_000_000
 _MAX_FILES = 2_000
-MAX_PATCH = 4_000_000
+MAX_PATCH = 8_000_000
 # What is sent with the list: small patches, up to this much in all.
 _INLINE_PATCH = 30_000
 _INLINE_ALL = 400_000
@@ -135,7 +135,9 @@ def _shape(parsed: Parsed) -> Diff:
 def _one(parsed: Parsed, index: int) -> DiffFile:
     if not 0 <= index < len(parsed.files):
         raise NotHere("a file of the diff", f"no file {index}", "open the diff again")
-    return _file(index, parsed.files[index], parsed.files[index].patch[:MAX_PATCH])
+    file = parsed.files[index]
+    whole = file.patch[:MAX_PATCH]
+    return _file(index, file, whole if len(whole) == len(file.patch) else whole[: whole.rfind("\n") + 1])
 
 
 def _file(index: int, file: FilePatch, patch: str | None) -> DiffFile:

@@ -197,7 +197,10 @@ class ReportText(Shape):
 
 
 class DiffFile(Shape):
-    """One file of a diff. `patch` is None where it has to be asked for on its own because it is large."""
+    """One file of a diff. `patch` is None where it has to be asked for on its own because it is large.
+
+    Asked for on its own it has `size` characters, or fewer where even that is too much: then its end is left off.
+    """
 
     index: int
     path: str

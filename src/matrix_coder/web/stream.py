@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,9 +18,8 @@ from ..engine.store import Store
 _POLL_S = 0.1
 _PING_S = 10.0
 _BATCH = 500
-# A stream ends by itself now and then and its reader comes back to where it was: the dashboard can be stopped
-# while pages are open, since its server waits for every answer that is under way.
-LIFETIME_S = 45.0
+# A stream ends by itself now and then and its reader comes back to where it was: whatever holds it, not for long.
+_LIFETIME_S = 45.0
 
 Gone = Callable[[], Awaitable[bool]]
 
@@ -31,9 +31,9 @@ async def follow(home: Path, number: int | None, after: int, gone: Gone) -> Asyn
     reader comes back.
     """
     yield "retry: 1000\n: follows the run store\n\n"
-    ends = time.monotonic() + LIFETIME_S
+    ends = time.monotonic() + _LIFETIME_S
     pinged = time.monotonic()
-    while time.monotonic() < ends and not await gone():
+    while time.monotonic() < ends and not _stopping() and not await gone():
         try:
             rows = await asyncio.to_thread(_after, home, number, after)
         except (StoreError, sqlite3.Error):
@@ -46,6 +46,15 @@ async def follow(home: Path, number: int | None, after: int, gone: Gone) -> Asyn
             yield ": here\n\n"
         if len(rows) < _BATCH:
             await asyncio.sleep(_POLL_S)
+
+
+def _stopping() -> bool:
+    """Whether the server that we run in was told to stop. It waits for every answer under way, so ours has to end.
+
+    The server's signal handler is one of its own methods, and the server says of itself that it is to go.
+    """
+    server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
+    return getattr(server, "should_exit", False) is True
 
 
 def _after(home: Path, number: int | None, after: int) -> list[sqlite3.Row]:
