@@ -19,7 +19,7 @@ from .tamper_ledger import Ledger
 from .tamper_model import Change, Sheet, TamperFinding, TamperKind, line_at, text_of
 from .tamper_native import read_go, read_rust
 from .tamper_options import read_options
-from .tamper_python import Function, helpers_of, parse, read_python
+from .tamper_python import Scope, read_python, scope_of
 from .tamper_script import read_script
 
 __all__ = ["Exemption", "TamperFinding", "TamperKind", "TamperReport", "examine", "find_tampering"]
@@ -29,6 +29,12 @@ _DEFINITION = re.compile(
     r"(?:def|class|function\*?|func(?:\s*\([^)]*\))?|fn|struct|enum|trait|interface|type|const|let|var)\s+(\w+)",
     re.M,
 )
+# What a file of tests looks like, whatever its name.
+_TEST_LIKE = {
+    "python": re.compile(rb"^\s*(async )?def test", re.M),
+    "script": re.compile(rb"^\s*(it|test|describe)(\.\w+)*\(\s*['\"`]", re.M),
+}
+_NEVER = re.compile(rb"(?!)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,14 +121,12 @@ def _tests(change: Change, reading: GoalReading) -> Iterator[TamperFinding]:
 def read_sheets(tree: Mapping[str, bytes], rules: Collection) -> list[Sheet]:
     """Every file of a tree that holds tests or stands beside them, read."""
     texts = {p: text_of(d) for p, d in sorted(tree.items()) if files.language(p) and _may_test(p, d, rules)}
-    shared: dict[str, Function] = {}
-    for path, text in texts.items():
-        if files.language(path) == "python" and files.is_test_side(path, rules):
-            shared |= helpers_of(parse(text))
+    python = (scope_of(p, t) for p, t in texts.items() if files.language(p) == "python")
+    shared = {s.file.rsplit("/", 1)[-1].removesuffix(".py"): s for s in python if s is not None and s.helpers}
     return [_read(path, text, rules, shared) for path, text in texts.items()]
 
 
-def _read(path: str, text: str, rules: Collection, shared: Mapping[str, Function]) -> Sheet:
+def _read(path: str, text: str, rules: Collection, shared: Mapping[str, Scope]) -> Sheet:
     kind = files.language(path)
     if kind == "python":
         return read_python(path, text, rules, shared)
@@ -141,7 +145,7 @@ def _strays(change: Change, rules: Collection) -> list[Sheet]:
     found = []
     for path, data in change.after.items():
         stray = path not in change.before and not _may_test(path, data, rules)
-        if stray and files.language(path) in ("python", "script") and re.search(rb"\btest|\bit\(", data):
+        if stray and _TEST_LIKE.get(files.language(path), _NEVER).search(data):
             found.append(_read(path, text_of(data), rules, {}))
     return [replace(s, cases=tuple(c for c in s.cases if c.assertions)) for s in found]
 

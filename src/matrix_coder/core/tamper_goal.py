@@ -27,8 +27,9 @@ _TROUBLE = re.compile(
 )
 _TESTS = re.compile(r"\b(tests?|specs?|suites?|test cases?|assertions?)\b")
 _FIX = re.compile(
-    r"\b(fix\w*|repair\w*|debug\w*|bugs?|broken|fails?|failing|failed|failures?|wrong|incorrect\w*|crash\w*|green"
-    r"|passes|pass|passing|regression|red|mend|correct|reparier\w*|behebe\w*|fehler\w*)\b"
+    r"\b(fix\w*|repair\w*|debug\w*|bugs?|broken|failing|wrong\w*|incorrect\w*|crash\w*|regressions?|mend\w*|reparier\w*"
+    r"|behebe\w*|fehler\w*)\b|\b(tests?|suite|checks?|ci|build|everything|all)\b.*\b(pass|passes|passing|green|fails?|red)\b"
+    r"|\b(pass|passes|green)\b.*\b(tests?|suite|checks?)\b"
 )
 _ABOUT_TESTS = re.compile(
     r"\b(rewrite|refactor|clean ?up|reorgani[sz]e|simplify|improve|restructure|update|adapt|adjust|change|modify|correct"

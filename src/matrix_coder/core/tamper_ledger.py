@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from .tamper_model import TOP, Assertion, Case, Mark, Rank, Row, Sheet, TamperFinding, TamperKind, squash
 
 _ALIKE = 0.6
+# The same for tests of one file, names and bodies taken together.
+_NEARBY = 0.4
 # Decides whether a changed expectation is an accusation, from the later assertion's literals and the earlier one's.
 Expectation = Callable[[frozenset[str], frozenset[str]], bool]
 
@@ -152,7 +154,7 @@ class Ledger:
 
     def _removed(self, lost: Assertion, before: Case, after: Case, own: list[Assertion], certain: bool) -> None:
         sheet = self.sheets.get(after.file)
-        if sheet is not None and squash(lost.text) in squash(sheet.comments):
+        if sheet is not None and lost.text and squash(lost.text) in squash(sheet.comments):
             line = _line_in(sheet.comments, lost.text) or after.line
             words = f"`{after.name}`: the assertion is a comment or a string now"
             self._add(TamperKind.ASSERTION_COMMENTED_OUT, after, line, lost.text, words, certain=certain)
@@ -331,9 +333,13 @@ def pair(before: Sequence[Case], after: Sequence[Case]) -> list[tuple[Case, Case
         if id(case) not in taken:
             names.setdefault(case.name.rsplit("::", 1)[-1], []).append(case)
     rest = [b for b in before if result[id(b)] is None and b.collected]
-    for found in (_by_name(rest, names), _by_body(rest, after)):
+    for found, least in (
+        (_by_name(rest, names), _ALIKE),
+        (_by_body(rest, after), _ALIKE),
+        (_nearby(rest, after), _NEARBY),
+    ):
         for likeness, b, a in sorted(found, key=lambda f: -f[0]):
-            if likeness >= _ALIKE and result[id(b)] is None and id(a) not in taken:
+            if likeness >= least and result[id(b)] is None and id(a) not in taken:
                 result[id(b)] = a
                 taken.add(id(a))
     return [(b, result[id(b)]) for b in before]
@@ -352,6 +358,15 @@ def _by_body(rest: Sequence[Case], after: Sequence[Case]) -> Iterator[tuple[floa
         for a in after:
             if a.language == b.language:
                 yield alike(b, a), b, a
+
+
+def _nearby(rest: Sequence[Case], after: Sequence[Case]) -> Iterator[tuple[float, Case, Case]]:
+    """Tests of one file whose names and bodies both have something in common."""
+    for b in rest:
+        for a in after:
+            if a.file == b.file and a.collected:
+                one, other = (set(re.findall(r"[a-z0-9]+", c.name.lower())) for c in (b, a))
+                yield (alike(b, a) + len(one & other) / max(len(one | other), 1)) / 2, b, a
 
 
 def alike(one: Case, other: Case) -> float:

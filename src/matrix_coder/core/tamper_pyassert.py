@@ -109,6 +109,8 @@ _MOCK_RANKS = {
     "assert_has_calls": Rank.EXACT,
     "assert_not_called": Rank.EXACT,
 }
+# How many nodes may be put in the place of names in one expression.
+_LARGEST = 120
 _BROAD = frozenset({"Exception", "BaseException", ""})
 
 
@@ -125,7 +127,7 @@ class Claim:
     extra: str = ""
 
     def assertion(self, *, line: int, text: str, file: str) -> Assertion:
-        sides = [_text(n) for n in self.nodes]
+        sides = [text_of_node(n) for n in self.nodes]
         if self.operator in ("==", "is", "!=", "~="):
             sides.sort()
         key = f" {self.operator} ".join(sides) if len(sides) > 1 else f"{self.operator} {''.join(sides)}"
@@ -157,10 +159,10 @@ def claims(expr: ast.expr, *, negated: bool = False) -> Iterator[Claim]:
         yield from _boolean(expr, negated)
     elif isinstance(expr, ast.Compare):
         yield from _comparisons(expr, negated)
-    elif isinstance(expr, ast.Call) and _name(expr.func) == "bool" and len(expr.args) == 1:
+    elif isinstance(expr, ast.Call) and name_of(expr.func) == "bool" and len(expr.args) == 1:
         yield from claims(expr.args[0], negated=negated)
     elif not negated and _always_true(expr):
-        yield Claim(operator="always", rank=Rank.ALWAYS, nodes=(expr,), subject=_text(expr))
+        yield Claim(operator="always", rank=Rank.ALWAYS, nodes=(expr,), subject=text_of_node(expr))
     else:
         yield _truth(expr, negated)
 
@@ -182,20 +184,24 @@ def _boolean(expr: ast.BoolOp, negated: bool) -> Iterator[Claim]:
     parts = [list(claims(part, negated=negated)) for part in expr.values]
     lowest = min((c.rank for p in parts for c in p), default=Rank.ALWAYS)
     rank = Rank.ALWAYS if lowest is Rank.ALWAYS else Rank.ANYTHING
-    yield Claim(operator="or", rank=rank, nodes=(expr,), subject=parts[0][0].subject if parts[0] else _text(expr))
+    yield Claim(
+        operator="or", rank=rank, nodes=(expr,), subject=parts[0][0].subject if parts[0] else text_of_node(expr)
+    )
 
 
 def _truth(expr: ast.expr, negated: bool) -> Claim:
     rank = Rank.SOME
     if isinstance(expr, ast.Call):
-        name = _name(expr.func)
+        name = name_of(expr.func)
         if name == "isclose" and len(expr.args) >= 2 and not negated:
             return near(expr.args[0], expr.args[1], _keyword(expr, "abs_tol") or _keyword(expr, "rel_tol") or 1e-9)
         if name in ("isinstance", "hasattr", "callable") and expr.args:
-            always = name == "isinstance" and len(expr.args) == 2 and _text(expr.args[1]) == "object"
+            always = name == "isinstance" and len(expr.args) == 2 and text_of_node(expr.args[1]) == "object"
             rank = Rank.ALWAYS if always and not negated else Rank.ANYTHING
-            return Claim(operator="not" if negated else "true", rank=rank, nodes=(expr,), subject=_text(expr.args[0]))
-    return Claim(operator="not" if negated else "true", rank=rank, nodes=(expr,), subject=_text(expr))
+            return Claim(
+                operator="not" if negated else "true", rank=rank, nodes=(expr,), subject=text_of_node(expr.args[0])
+            )
+    return Claim(operator="not" if negated else "true", rank=rank, nodes=(expr,), subject=text_of_node(expr))
 
 
 def _comparisons(expr: ast.Compare, negated: bool) -> Iterator[Claim]:
@@ -209,10 +215,10 @@ def _comparisons(expr: ast.Compare, negated: bool) -> Iterator[Claim]:
 def compare(op: type[ast.cmpop], left: ast.expr, right: ast.expr) -> Claim:
     """What `left op right` says."""
     operator, rank = _COMPARE[op]
-    if operator in ("==", "is") and _text(left) == _text(right):
-        return Claim(operator="always", rank=Rank.ALWAYS, nodes=(left, right), subject=_text(left))
+    if operator in ("==", "is") and text_of_node(left) == text_of_node(right):
+        return Claim(operator="always", rank=Rank.ALWAYS, nodes=(left, right), subject=text_of_node(left))
     for one, other in ((left, right), (right, left)):
-        if operator == "==" and isinstance(one, ast.Call) and _name(one.func) == "approx" and one.args:
+        if operator == "==" and isinstance(one, ast.Call) and name_of(one.func) == "approx" and one.args:
             width = _keyword(one, "abs") or _keyword(one, "rel") or _position(one, 1) or 1e-6
             return near(other, one.args[0], width)
         if operator in ("==", "is", "!=", "is not") and isinstance(one, ast.Constant) and one.value in (True, False):
@@ -225,7 +231,13 @@ def compare(op: type[ast.cmpop], left: ast.expr, right: ast.expr) -> Claim:
         rank = Rank.SOME
     if operator == "is" and not _is_none(expected):
         rank = Rank.EXACT
-    return Claim(operator=operator, rank=rank, nodes=(left, right), subject=_text(subject), expected=_text(expected))
+    return Claim(
+        operator=operator,
+        rank=rank,
+        nodes=(left, right),
+        subject=text_of_node(subject),
+        expected=text_of_node(expected),
+    )
 
 
 def near(actual: ast.expr, wanted: ast.expr, tolerance: float) -> Claim:
@@ -235,27 +247,33 @@ def near(actual: ast.expr, wanted: ast.expr, tolerance: float) -> Claim:
         operator="~=",
         rank=Rank.NEAR,
         nodes=(actual, wanted),
-        subject=_text(subject),
-        expected=_text(expected),
+        subject=text_of_node(subject),
+        expected=text_of_node(expected),
         tolerance=tolerance,
     )
 
 
 def _is_difference(expr: ast.expr) -> bool:
-    inner = expr.args[0] if isinstance(expr, ast.Call) and _name(expr.func) == "abs" and expr.args else None
+    inner = expr.args[0] if isinstance(expr, ast.Call) and name_of(expr.func) == "abs" and expr.args else None
     return isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Sub)
 
 
 def _within(left: ast.expr, right: ast.expr, operator: str) -> Claim:
     width = _number(right)
     if width is None or not isinstance(left, ast.Call) or not isinstance(left.args[0], ast.BinOp):
-        return Claim(operator=operator, rank=Rank.SOME, nodes=(left, right), subject=_text(left), expected=_text(right))
+        return Claim(
+            operator=operator,
+            rank=Rank.SOME,
+            nodes=(left, right),
+            subject=text_of_node(left),
+            expected=text_of_node(right),
+        )
     return near(left.args[0].left, left.args[0].right, width)
 
 
 def call_claims(call: ast.Call) -> tuple[Claim, ...] | None:
     """What a call says that is an assertion by its name; None when it is none."""
-    name = _name(call.func)
+    name = name_of(call.func)
     arguments = [a for a in call.args if not isinstance(a, ast.Starred)]
     if name in _METHODS and len(arguments) >= 2:
         return (compare(_METHODS[name], arguments[0], arguments[1]),)
@@ -270,15 +288,15 @@ def call_claims(call: ast.Call) -> tuple[Claim, ...] | None:
         check = ast.Call(func=ast.Name(id="isinstance", ctx=ast.Load()), args=arguments[:2], keywords=[])
         return tuple(claims(check))
     if name in _MOCK_RANKS and isinstance(call.func, ast.Attribute):
-        return (Claim(operator="called", rank=_MOCK_RANKS[name], nodes=(call,), subject=_text(call.func.value)),)
+        return (Claim(operator="called", rank=_MOCK_RANKS[name], nodes=(call,), subject=text_of_node(call.func.value)),)
     if name == "fail" or (name.lower().startswith("assert") and name not in ("assertRaises", "assertWarns")):
-        subject = _text(arguments[0]) if arguments else name
+        subject = text_of_node(arguments[0]) if arguments else name
         return (Claim(operator="call", rank=Rank.NEAR, nodes=(call,), subject=subject),)
     return None
 
 
 def _width(call: ast.Call) -> float:
-    places = _keyword(call, "places") or (_position(call, 2) if _name(call.func) != "assert_allclose" else None)
+    places = _keyword(call, "places") or (_position(call, 2) if name_of(call.func) != "assert_allclose" else None)
     width = _keyword(call, "delta") or _keyword(call, "rtol") or _keyword(call, "atol")
     if width is not None:
         return width
@@ -287,10 +305,10 @@ def _width(call: ast.Call) -> float:
 
 def raises_claim(call: ast.Call, body: str, trivial: bool) -> Claim:
     """What `with pytest.raises(...)` says about its body."""
-    error = _text(call.args[0]) if call.args else ""
-    pattern = next((_text(k.value) for k in call.keywords if k.arg in ("match", "expected_regex", "check")), "")
-    if "Regex" in _name(call.func) and len(call.args) > 1:
-        pattern = _text(call.args[1])
+    error = text_of_node(call.args[0]) if call.args else ""
+    pattern = next((text_of_node(k.value) for k in call.keywords if k.arg in ("match", "expected_regex", "check")), "")
+    if "Regex" in name_of(call.func) and len(call.args) > 1:
+        pattern = text_of_node(call.args[1])
     rank = Rank.ANYTHING if error.rsplit(".", 1)[-1] in _BROAD else Rank.EXACT if pattern else Rank.NEAR
     inner = [n for n in ast.walk(ast.parse(body)) if isinstance(n, ast.expr)] if body else []
     node = inner[0] if inner else call
@@ -307,14 +325,18 @@ def raises_claim(call: ast.Call, body: str, trivial: bool) -> Claim:
 # -- expressions
 
 
-def _name(node: ast.expr) -> str:
+def name_of(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _text(node: ast.expr) -> str:
-    return ast.unparse(node)
+def text_of_node(node: ast.AST) -> str:
+    """The code of a node in one style; its structure where no code can be written, as in nested f-strings."""
+    try:
+        return ast.unparse(node)
+    except ValueError:
+        return ast.dump(node)
 
 
 def _number(node: ast.expr) -> float | None:
@@ -350,7 +372,7 @@ def _weight(node: ast.expr) -> int:
 def callees(node: ast.AST) -> Iterator[str]:
     """The names of what is called, built-in functions left out."""
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Call) and (name := _name(inner.func)) and name not in _BUILTINS:
+        if isinstance(inner, ast.Call) and (name := name_of(inner.func)) and name not in _BUILTINS:
             yield name
 
 
@@ -378,6 +400,9 @@ class _Blank(ast.NodeTransformer):
         inner = self.visit(node.operand)
         return inner if isinstance(node.op, ast.USub) and isinstance(inner, ast.Name) else ast.UnaryOp(node.op, inner)
 
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+        return ast.Name(id="_", ctx=ast.Load())
+
     def visit_List(self, node: ast.List) -> ast.expr:
         return self._display(node)
 
@@ -402,7 +427,7 @@ class _Blank(ast.NodeTransformer):
 
 
 def _shape(node: ast.expr) -> str:
-    return _text(_Blank().visit(copy.deepcopy(node)))
+    return text_of_node(_Blank().visit(copy.deepcopy(node)))
 
 
 class _BlankNames(ast.NodeTransformer):
@@ -419,7 +444,7 @@ class _BlankNames(ast.NodeTransformer):
 
 
 def _frame(node: ast.expr) -> str:
-    return _text(_BlankNames().visit(copy.deepcopy(node)))
+    return text_of_node(_BlankNames().visit(copy.deepcopy(node)))
 
 
 class _Insert(ast.NodeTransformer):
@@ -433,7 +458,8 @@ class _Insert(ast.NodeTransformer):
 
 def insert(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
     """The expression with the values of local names in their place, unless it would grow out of hand."""
-    if not any(isinstance(n, ast.Name) and n.id in values for n in ast.walk(node)):
+    names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in values]
+    if not names or sum(1 for n in names for _ in ast.walk(values[n])) > _LARGEST:
         return node
     grown: ast.expr = _Insert(values).visit(copy.deepcopy(node))
-    return grown if sum(1 for _ in ast.walk(grown)) < 400 else node
+    return grown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from . import tamper_pyassert as pa
@@ -59,7 +60,7 @@ def decorator_marks(decorators: Sequence[ast.expr], text: str) -> list[Mark]:
     """The decorators that keep a test from running or from failing."""
     marks: list[Mark] = []
     for node in decorators:
-        name = pa._name(node.func if isinstance(node, ast.Call) else node)
+        name = pa.name_of(node.func if isinstance(node, ast.Call) else node)
         if name in _SKIPS:
             marks.append(_mark(_kind(name), node, text, certain=not _is_platform(node)))
         elif name == "parametrize" and isinstance(node, ast.Call):
@@ -73,7 +74,7 @@ def _parameter_marks(call: ast.Call, text: str) -> Iterator[Mark]:
         yield _mark("skip", call, text)
     for node in ast.walk(call):
         if isinstance(node, ast.keyword) and node.arg == "marks":
-            names = {pa._name(n.func if isinstance(n, ast.Call) else n) for n in _elements(node.value)}
+            names = {pa.name_of(n.func if isinstance(n, ast.Call) else n) for n in _elements(node.value)}
             if names & _SKIPS:
                 yield _mark("skip", node.value, text)
 
@@ -102,15 +103,15 @@ def off_marks(node: ast.stmt, text: str) -> list[Mark]:
     marks: list[Mark] = []
     for inner in ast.walk(node):
         match inner:
-            case ast.Call(func=func) if pa._name(func) in _SKIP_CALLS and _is_runner(func):
-                marks.append(_mark(_kind(pa._name(func)), inner, text))
+            case ast.Call(func=func) if pa.name_of(func) in _SKIP_CALLS and _is_runner(func):
+                marks.append(_mark(_kind(pa.name_of(func)), inner, text))
             case ast.Raise(exc=ast.expr() as error) if "SkipTest" in ast.unparse(error) or "Skipped" in ast.unparse(
                 error
             ):
                 marks.append(_mark("skip", inner, text))
             case ast.Assign(targets=[ast.Name(id="pytestmark")], value=value):
                 marks += decorator_marks(_elements(value), text)
-            case ast.Assign(targets=[target], value=ast.Constant(value=False)) if pa._name(target) == "__test__":
+            case ast.Assign(targets=[target], value=ast.Constant(value=False)) if pa.name_of(target) == "__test__":
                 marks.append(_mark("skip", inner, text))
             case _:
                 pass
@@ -119,7 +120,7 @@ def off_marks(node: ast.stmt, text: str) -> list[Mark]:
 
 def _is_runner(func: ast.expr) -> bool:
     owner = ast.unparse(func.value) if isinstance(func, ast.Attribute) else ""
-    return owner in ("pytest", "self", "unittest", "cls") or (not owner and pa._name(func) != "skip")
+    return owner in ("pytest", "self", "unittest", "cls") or (not owner and pa.name_of(func) != "skip")
 
 
 def _is_exit(func: ast.expr) -> bool:
@@ -143,8 +144,8 @@ def _exits(body: Sequence[ast.stmt], text: str, inside: str) -> Iterator[Mark]:
             continue
         for inner in ast.walk(node):
             named = inner.func if isinstance(inner, ast.Call) else None
-            hard = named is not None and pa._name(named) == "_exit"
-            if named is not None and pa._name(named) in _EXITS and _is_exit(named):
+            hard = named is not None and pa.name_of(named) == "_exit"
+            if named is not None and pa.name_of(named) in _EXITS and _is_exit(named):
                 quiet = not isinstance(inner, ast.Call) or not inner.args or _is_zero(inner.args[0])
                 nested = isinstance(node, ast.If | ast.Try | ast.For | ast.While)
                 yield _mark("_exit" if hard else "exit", inner, text, name=inside, certain=quiet and not nested)
@@ -171,14 +172,14 @@ def file_marks(tree: ast.Module, text: str) -> Iterator[Mark]:
         yield from (m for m in off_marks(node, text))
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(pa._name(t) in ("collect_ignore", "collect_ignore_glob") for t in targets):
+            if any(pa.name_of(t) in ("collect_ignore", "collect_ignore_glob") for t in targets):
                 yield _mark("skip", node, text)
 
 
 def mock_marks(node: ast.AST, text: str) -> Iterator[Mark]:
     """The places that put something else in the place of an attribute, named by that attribute."""
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Call) and pa._name(inner.func) in _PATCHES:
+        if isinstance(inner, ast.Call) and pa.name_of(inner.func) in _PATCHES:
             name = _patched(inner)
             if name:
                 yield _mark("mock", inner, text, name=name)
@@ -196,7 +197,7 @@ def mock_marks(node: ast.AST, text: str) -> Iterator[Mark]:
 
 def _patched(call: ast.Call) -> str:
     """`add` for `patch("calc.add")`, `patch.object(calc, "add")` and `monkeypatch.setattr(calc, "add", ...)`."""
-    kind = pa._name(call.func)
+    kind = pa.name_of(call.func)
     words = [a.value for a in call.args[:2] if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     if kind in ("dict", "multiple") or not words:
         return ""
@@ -206,7 +207,7 @@ def _patched(call: ast.Call) -> str:
 def parametrized(decorators: Sequence[ast.expr], constants: Mapping[str, ast.expr]) -> Iterator[Sequence[ast.expr]]:
     """The value lists of a test's `parametrize` decorators."""
     for node in decorators:
-        if isinstance(node, ast.Call) and pa._name(node.func) in ("parametrize", "expand", "data"):
+        if isinstance(node, ast.Call) and pa.name_of(node.func) in ("parametrize", "expand", "data"):
             values = [pa.insert(a, constants) for a in node.args]
             lists = [v for v in values if isinstance(v, ast.List | ast.Tuple)]
             if lists:
@@ -217,7 +218,7 @@ def rows_of(values: Sequence[ast.expr]) -> Iterator[Row]:
     """One row for each set of values; ids and marks of `pytest.param` do not count."""
     for value in values:
         parts: Sequence[ast.expr] = (value,)
-        if isinstance(value, ast.Call) and pa._name(value.func) == "param":
+        if isinstance(value, ast.Call) and pa.name_of(value.func) == "param":
             parts = value.args
         elif isinstance(value, ast.Tuple | ast.List):
             parts = value.elts
@@ -233,7 +234,7 @@ def hooks(tree: ast.Module, text: str) -> Iterator[Mark]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and any("AssertionError" in ast.unparse(t) for t in node.targets):
             yield _mark("hook", node, text, name="AssertionError")
-        if isinstance(node, ast.Call) and pa._name(node.func) == "register" and "_exit" in ast.unparse(node):
+        if isinstance(node, ast.Call) and pa.name_of(node.func) == "register" and "_exit" in ast.unparse(node):
             yield _mark("hook", node, text, name="atexit")
 
 
@@ -265,14 +266,14 @@ def _replaces(hook: str, value: object) -> bool:
 def _sorts(value: ast.expr) -> bool:
     return (
         isinstance(value, ast.Call)
-        and pa._name(value.func) in ("sorted", "reversed", "list")
+        and pa.name_of(value.func) in ("sorted", "reversed", "list")
         and (not any(isinstance(n, ast.comprehension) and n.ifs for n in ast.walk(value)))
     )
 
 
 def _drops(func: ast.expr, call: ast.Call) -> bool:
     owner = ast.unparse(func.value) if isinstance(func, ast.Attribute) else ""
-    name = pa._name(func)
+    name = pa.name_of(func)
     if name in ("clear", "remove", "pop") and owner in ("items", "session.items"):
         return True
     if name in ("pytest_deselected", "force_result", "_exit") or (
@@ -289,16 +290,28 @@ def _is_runner_exit(owner: str) -> bool:
 def detections(tree: ast.Module, text: str) -> Iterator[Mark]:
     """The places where code asks whether a test runs it."""
     for node in ast.walk(tree):
-        words = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-        if words in ("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "PYTEST_XDIST_WORKER"):
-            yield _mark("detect", node, text, name=words)
-        elif isinstance(node, ast.Compare) and "sys.modules" in ast.unparse(node):
-            if any(w in ast.unparse(node.left) for w in ("pytest", "unittest", "nose")):
-                yield _mark("detect", node, text, name="sys.modules")
+        if isinstance(node, ast.Compare | ast.Call | ast.Subscript):
+            name = _asked_of_environment(node) or _asked_of_modules(node)
+            if name:
+                yield _mark("detect", node, text, name=name)
         elif isinstance(node, ast.Attribute) and node.attr == "_called_from_test":
             yield _mark("detect", node, text, name=node.attr)
         elif isinstance(node, ast.FunctionDef) and node.name == "__eq__" and _says_yes(node.body):
             yield _mark("equal", node, text, name="__eq__")
+
+
+def _asked_of_environment(node: ast.expr) -> str:
+    """The runner's variable that `in os.environ`, `os.environ.get`, `os.environ[...]` or `getenv` asks for."""
+    words = {n.value for n in ast.iter_child_nodes(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    said = words & {"PYTEST_CURRENT_TEST", "PYTEST_VERSION", "PYTEST_XDIST_WORKER"}
+    return min(said) if said and re.search(r"environ|getenv", ast.unparse(node)) else ""
+
+
+def _asked_of_modules(node: ast.expr) -> str:
+    """`sys.modules` where it is asked for a runner."""
+    if not isinstance(node, ast.Compare) or "sys.modules" not in ast.unparse(node):
+        return ""
+    return "sys.modules" if any(w in ast.unparse(node.left) for w in ("pytest", "unittest", "nose")) else ""
 
 
 def _says_yes(body: Sequence[ast.stmt]) -> bool:

@@ -17,6 +17,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 _SWALLOWING = frozenset({"AssertionError", "Exception", "BaseException", "Failed"})
 _EXIT_CALLS = frozenset({"skip", "skipTest", "xfail", "exit", "_exit", "abort"})
 _DEPTH = 3
+# How many statements of helpers are followed for one test.
+_BUDGET = 2_000
 
 
 def parse(text: str) -> ast.Module | None:
@@ -30,27 +32,57 @@ def parse(text: str) -> ast.Module | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
-    """What a test can see: helpers by name, the values of the module's constants."""
+class Scope:
+    """What the code of one file can see: its helpers by name, others' that it imports, its constants' values."""
 
     file: str
     text: str
     helpers: Mapping[str, Function]
     constants: Mapping[str, ast.expr]
+    imported: Mapping[str, tuple[Function, Scope]]
 
 
-def helpers_of(tree: ast.Module | None) -> dict[str, Function]:
-    """The functions of a file that are no tests, methods included, by their names."""
-    functions = (n for n in ast.walk(tree) if isinstance(n, Function)) if tree else iter(())
-    return {f.name: f for f in functions if not f.name.startswith("test")}
+def scope_of(file: str, text: str) -> Scope | None:
+    """The scope of a file on its own; None for what Python can't read."""
+    tree = parse(text)
+    if tree is None:
+        return None
+    return Scope(file, text, _helpers(tree), _constants(tree.body), {})
 
 
-def read_python(file: str, text: str, rules: Collection, shared: Mapping[str, Function] | None = None) -> Sheet:
-    """The tests of a file. `shared` are helpers that other files of the change define."""
+def _helpers(tree: ast.Module) -> dict[str, Function]:
+    """The functions of a file that are no tests and that assert, methods included, by their names.
+
+    One that asserts only through another of them counts too.
+    """
+    functions = (n for n in ast.walk(tree) if isinstance(n, Function))
+    rest = {f.name: f for f in functions if not f.name.startswith("test")}
+    called = {name: set(_calls(f)) for name, f in rest.items()}
+    found_: dict[str, Function] = {n: f for n, f in rest.items() if _asserts(f)}
+    while more := {n for n in rest if n not in found_ and called[n] & set(found_)}:
+        found_ |= {n: rest[n] for n in more}
+    return found_
+
+
+def _calls(node: Function) -> Iterator[str]:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call):
+            yield pa.name_of(inner.func)
+
+
+def _asserts(node: Function) -> bool:
+    return any(isinstance(n, ast.Assert) for n in ast.walk(node)) or any(
+        name.lower().startswith("assert") or name in ("raises", "fail") for name in _calls(node)
+    )
+
+
+def read_python(file: str, text: str, rules: Collection, shared: Mapping[str, Scope] | None = None) -> Sheet:
+    """The tests of a file. `shared` are the scopes of other files of the tree, by their modules' last names."""
     tree = parse(text)
     if tree is None:
         return Sheet(file=file, readable=False)
-    scope = _Scope(file, text, {**(shared or {}), **helpers_of(tree)}, _constants(tree.body))
+    imported = dict(_imported_helpers(tree, shared or {}))
+    scope = Scope(file, text, _helpers(tree), _constants(tree.body), imported)
     cases = [_case(scope, f, owner, rules, seen) for f, owner, seen in _functions(tree, rules)]
     if found(file, rules) and not any(c.collected for c in cases):
         cases.append(_script(scope, tree))
@@ -63,6 +95,15 @@ def read_python(file: str, text: str, rules: Collection, shared: Mapping[str, Fu
         defines=dict(_defines(tree)),
         mocks=tuple(m for s in tree.body if not isinstance(s, Function | ast.ClassDef) for m in mock_marks(s, text)),
     )
+
+
+def _imported_helpers(tree: ast.Module, shared: Mapping[str, Scope]) -> Iterator[tuple[str, tuple[Function, Scope]]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            scope = shared.get((node.module or "").rsplit(".", 1)[-1])
+            for name in node.names:
+                if scope is not None and name.name in scope.helpers:
+                    yield name.asname or name.name, (scope.helpers[name.name], scope)
 
 
 def _comments(text: str) -> Iterator[str]:
@@ -159,7 +200,7 @@ def _constants(body: Sequence[ast.stmt]) -> dict[str, ast.expr]:
     return {n: v for n, v in values.items() if not isinstance(v, ast.Lambda | ast.Await | ast.Yield)}
 
 
-def _case(scope: _Scope, node: Function, owner: ast.ClassDef | None, rules: Collection, seen: bool) -> Case:
+def _case(scope: Scope, node: Function, owner: ast.ClassDef | None, rules: Collection, seen: bool) -> Case:
     where = found(scope.file, rules)
     walker = Walker(scope)
     walker.function(node, {})
@@ -190,7 +231,7 @@ def off_marks_of_class(owner: ast.ClassDef, text: str) -> list[Mark]:
     return [m for s in owner.body if not isinstance(s, Function) for m in off_marks(s, text)]
 
 
-def _script(scope: _Scope, tree: ast.Module) -> Case:
+def _script(scope: Scope, tree: ast.Module) -> Case:
     """A file without tests that asserts when it is run: its top level is the test."""
     walker = Walker(scope)
     walker.block(tree.body, "", "", dict(scope.constants))
@@ -208,7 +249,7 @@ def _script(scope: _Scope, tree: ast.Module) -> Case:
     )
 
 
-def _rows(node: Function, scope: _Scope) -> Iterator[Row]:
+def _rows(node: Function, scope: Scope) -> Iterator[Row]:
     for values in parametrized(node.decorator_list, scope.constants):
         yield from rows_of(values)
     for inner in ast.walk(node):
@@ -244,10 +285,11 @@ def _is_false(test: ast.expr) -> bool:
 class Walker:
     """Collects the assertions of a function, those of the helpers that it calls included."""
 
-    def __init__(self, scope: _Scope) -> None:
+    def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.assertions: list[Assertion] = []
         self.calling: list[str] = []
+        self.seen = 0
 
     def function(self, node: Function, given: Mapping[str, ast.expr]) -> None:
         values = {**self.scope.constants, **given, **_constants_with(node.body, {**self.scope.constants, **given})}
@@ -263,6 +305,7 @@ class Walker:
                 lost, by = "unreachable", f"line {node.lineno}: `{line_at(self.scope.text, node.lineno)}`"
 
     def statement(self, node: ast.stmt, lost: str, by: str, values: Mapping[str, ast.expr]) -> None:
+        self.seen += 1
         match node:
             case ast.Assert(test=test):
                 self.add(node, pa.claims(pa.insert(test, values)), lost, by)
@@ -307,13 +350,13 @@ class Walker:
         inner = (lost, by)
         for item in node.items:
             call = item.context_expr
-            name = pa._name(call.func) if isinstance(call, ast.Call) else ""
+            name = pa.name_of(call.func) if isinstance(call, ast.Call) else ""
             if not isinstance(call, ast.Call):
                 continue
             errors = {ast.unparse(a).rsplit(".", 1)[-1] for a in call.args}
             if name in ("raises", "assertRaises", "assertRaisesRegex", "warns", "assertWarns", "deprecated_call"):
                 trivial = len(node.body) == 1 and isinstance(node.body[0], ast.Raise)
-                body = "\n".join(ast.unparse(_inserted(s, values)) for s in node.body)
+                body = "\n".join(pa.text_of_node(_inserted(s, values)) for s in node.body)
                 self.add(node, [pa.raises_claim(call, body, trivial)], lost, by)
             if name in ("raises", "assertRaises", "suppress") and errors & _SWALLOWING and not lost:
                 inner = ("swallowed", f"line {node.lineno}: `{line_at(self.scope.text, node.lineno)}`")
@@ -324,23 +367,36 @@ class Walker:
             value = value.value
         if not isinstance(value, ast.Call):
             return
-        name = pa._name(value.func)
-        helper = self.scope.helpers.get(name)
-        if helper is not None and name not in self.calling and len(self.calling) < _DEPTH:
+        name = pa.name_of(value.func)
+        helper, scope = self.helper(value.func)
+        if helper is not None and name not in self.calling and len(self.calling) < _DEPTH and self.seen < _BUDGET:
             before = len(self.assertions)
+            here, self.scope = self.scope, scope
             self.calling.append(name)
             self.function(helper, _bound(helper, value, values))
             self.calling.pop()
+            self.scope = here
             if lost:
                 self.assertions[before:] = [replace(a, lost=lost, lost_by=by) for a in self.assertions[before:]]
             if len(self.assertions) > before:
                 return
         if name in ("assertRaises", "assertWarns", "raises") and len(value.args) > 1:
-            self.add(node, [pa.raises_claim(value, ", ".join(map(ast.unparse, value.args[1:])), False)], lost, by)
+            self.add(node, [pa.raises_claim(value, ", ".join(map(pa.text_of_node, value.args[1:])), False)], lost, by)
         inserted = pa.insert(value, values)
         said = pa.call_claims(inserted) if isinstance(inserted, ast.Call) else None
         if said is not None:
             self.add(node, said, lost, by)
+
+    def helper(self, func: ast.expr) -> tuple[Function | None, Scope]:
+        """The helper that a call reaches, with the scope of its file: a function, or a method of the same object."""
+        if isinstance(func, ast.Name) and func.id in self.scope.imported:
+            return self.scope.imported[func.id]
+        own = isinstance(func, ast.Name) or (
+            isinstance(func.value, ast.Name) and func.value.id in ("self", "cls")
+            if isinstance(func, ast.Attribute)
+            else False
+        )
+        return (self.scope.helpers.get(pa.name_of(func)) if own else None), self.scope
 
     def add(self, node: ast.stmt, said: Iterator[pa.Claim] | Sequence[pa.Claim], lost: str, by: str) -> None:
         text = line_at(self.scope.text, node.lineno)
@@ -375,7 +431,7 @@ def _ends(node: ast.stmt) -> bool:
     if isinstance(node, ast.Return | ast.Raise | ast.Continue | ast.Break):
         return True
     call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and pa._name(call.func) in _EXIT_CALLS
+    return isinstance(call, ast.Call) and pa.name_of(call.func) in _EXIT_CALLS
 
 
 def _swallows(handler: ast.ExceptHandler) -> bool:
@@ -383,7 +439,7 @@ def _swallows(handler: ast.ExceptHandler) -> bool:
     names = {"BaseException" if c is None else ast.unparse(c).rsplit(".", 1)[-1] for c in caught}
     loud = any(
         isinstance(n, ast.Raise | ast.Assert)
-        or (isinstance(n, ast.Call) and (pa._name(n.func) == "fail" or pa._name(n.func).startswith("assert")))
+        or (isinstance(n, ast.Call) and (pa.name_of(n.func) == "fail" or pa.name_of(n.func).startswith("assert")))
         for s in handler.body
         for n in ast.walk(s)
     )
