@@ -54,7 +54,7 @@ class Table:
         return [(0, 1.0)] + [(self.index[f], v) for f, v in row if f in self.index]
 
 
-def fit_coding(rows, gold, weight, *, epochs=12, l2=2e-4, rate=0.15, seed=7, prior=None):
+def fit_coding(rows, gold, weight, *, epochs=12, l2=2e-4, rate=0.15, seed=7):
     """Weighted logistic regression by AdaGrad with a shuffled, seeded order."""
     size = max((i for r in rows for i, _ in r), default=0) + 1
     w, g = [0.0] * size, [1e-2] * size
@@ -117,7 +117,7 @@ def train(data, extra, args):
     table = Table([x["_row"] for x in data], [r for r, _ in extra], args.least)
     gold = [float(x["coding"]) for x in data] + [y for _, y in extra]
     weight = [args.weight] * len(data) + [args.positive if y else args.negative for _, y in extra]
-    w = fit_coding([table.pack(r) for r in rows], gold, weight, epochs=args.epochs, l2=args.l2)
+    w = fit_coding([table.pack(r) for r in rows], gold, weight, epochs=args.epochs, l2=args.l2, rate=args.rate)
     coding = dict(zip(table.names, w, strict=False))
     able = [x for x in data if x["coding"] and x["role"]]
     roles = fit_names(able, ROLES, [x["role"] for x in able], args.role_l2, args)
@@ -179,15 +179,16 @@ def main():
     ap.add_argument("--only", default="", help="print figures for files whose name holds this")
     ap.add_argument("--least", type=int, default=9)
     ap.add_argument("--epochs", type=int, default=8)
-    ap.add_argument("--l2", type=float, default=2e-2)
+    ap.add_argument("--l2", type=float, default=8e-2)
+    ap.add_argument("--rate", type=float, default=0.15)
     ap.add_argument("--role-l2", type=float, default=1e-2)
     ap.add_argument("--domain-l2", type=float, default=1e-2)
     ap.add_argument("--weight", type=float, default=3.0)
     ap.add_argument("--positive", type=float, default=0.1)
-    ap.add_argument("--negative", type=float, default=0.3)
+    ap.add_argument("--negative", type=float, default=0.6)
     ap.add_argument("--small", type=float, default=0.08, help="votes below this are dropped")
     ap.add_argument("--small-vote", type=float, default=0.12, help="votes for a role or domain below this are dropped")
-    ap.add_argument("--shift", type=float, default=0.0)
+    ap.add_argument("--shift", type=float, default=-0.9)
     args = ap.parse_args()
     data = []
     for path in args.corpus:
@@ -252,6 +253,13 @@ def curve(scores, acts, args):
             f1 = 2 * tp / (tp + fp + sum(c for c, _ in own))
             cells.append(f"{shift}: {f1:.3f}/{100 * fp / sum(not c for c, _ in own):.1f}")
         print(name, " ".join(cells))
+        for most in (0.02, 0.04, 0.05):
+            calm = sorted((v for c, v in own if not c), reverse=True)
+            at = max(calm[int(most * len(calm))], -50.0)
+            tp, fp = sum(c and v > at for c, v in own), sum(v > at and not c for c, v in own)
+            print(
+                f"  at {100 * most:.0f} % false activations: threshold {at:.2f}, F1 {2 * tp / (tp + fp + sum(c for c, _ in own)):.3f}"
+            )
     for y, got in sorted(acts.items()):
         print(
             y,
