@@ -21,6 +21,13 @@ WIDE, NARROW = (1600, 1000), (390, 844)
 NOWHERE = "http://127.0.0.1:9/v1"
 FOREVER_MS = 30_000
 SHOTS = os.environ.get("MATRIX_SCREENSHOTS", "")
+KEPT = {
+    *(
+        f"{view}-dark-wide"
+        for view in ("empty", "runs", "live", "cancel", "run", "diff", "events", "routing", "settings")
+    ),
+    *("run-light-wide", "diff-light-wide", "runs-light-narrow", "run-dark-narrow", "diff-light-narrow"),
+}
 
 # How long anything may take to be seen: long, since machines differ; what is wrong is never seen.
 expect.set_options(timeout=FOREVER_MS)
@@ -38,15 +45,13 @@ def browser() -> Iterator[Browser]:
 
 
 class Place:
-    """A dashboard over a home with runs of every outcome; `mended` is a whole one with trees and outputs."""
+    """A dashboard over a home with runs of every outcome."""
 
     def __init__(self, root: Path) -> None:
         self.home = HermesHome(root, NOWHERE)
         self.seeds = Seeds(self.home.path)
         seed_outcomes(self.seeds)
-        repo = make_repo(root / "shop", {"calc.py": CALC, "test_calc.py": TEST_CALC})
-        edits = [{"notes.md": "# tried\n"}, {"calc.py": CALC.replace("a - b", "a + b"), "docs/how to.md": "# how\n"}]
-        self.mended = f"r{self.seeds.mended(repo, edits, goal='make the tests pass')}"
+        self.root = root
         self.dashboard = Dashboard(self.home)
 
     def close(self) -> None:
@@ -56,10 +61,19 @@ class Place:
 
 @pytest.fixture(scope="session")
 def place(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """The dashboard that most tests look at."""
-    # Pictures that are kept show a place that means nothing to anybody.
-    root = Path(tempfile.mkdtemp(prefix="demo-")) if SHOTS else tmp_path_factory.mktemp("browser")
-    made = Place(root)
+    """A dashboard to look at: its runs stay as they are, and r10 has steps, trees, checks and outputs."""
+    made = Place(folder_for(tmp_path_factory.mktemp("browser")))
+    repo = make_repo(made.root / "shop", {"calc.py": CALC, "test_calc.py": TEST_CALC})
+    edits = [{"notes.md": "# tried\n"}, {"calc.py": CALC.replace("a - b", "a + b"), "docs/how to.md": "# how\n"}]
+    assert made.seeds.mended(repo, edits, goal="make the tests pass") == 10
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def busy_place(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A dashboard whose runs a test may add to."""
+    made = Place(tmp_path_factory.mktemp("busy"))
     yield made
     made.close()
 
@@ -106,9 +120,25 @@ def open_page(browser: Browser) -> Iterator[Open]:
     assert faults == []
 
 
+Shoot = Callable[[Page, str], None]
+
+
 @pytest.fixture(scope="session")
-def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where screenshots go: docs/screenshots when MATRIX_SCREENSHOTS names it, else a place that is thrown away."""
+def shoot(tmp_path_factory: pytest.TempPathFactory) -> Shoot:
+    """Takes a picture of a page: `shoot(page, "run-dark-wide")`.
+
+    With MATRIX_SCREENSHOTS=docs/screenshots the main ones are kept there; else they go to a place that is thrown away.
+    """
     folder = Path(SHOTS) if SHOTS else tmp_path_factory.mktemp("shots")
     folder.mkdir(parents=True, exist_ok=True)
-    return folder
+
+    def take(page: Page, name: str) -> None:
+        if not SHOTS or name in KEPT:
+            page.screenshot(path=str(folder / f"{name}.png"), animations="disabled")
+
+    return take
+
+
+def folder_for(tmp_path: Path) -> Path:
+    """Where a test's home and repository lie: below a name that says nothing, when its pictures are kept."""
+    return Path(tempfile.mkdtemp(prefix="demo-")) if SHOTS else tmp_path

@@ -21,12 +21,12 @@ FOREIGN = (
 
 
 @pytest.fixture(scope="module")
-def hostile_run(place: Place) -> str:
+def hostile_run(busy_place: Place) -> str:
     """A run in which every text that somebody else writes is hostile."""
-    repo = make_repo(place.home.root / "hostile", {"a.txt": "1\n"})
+    repo = make_repo(busy_place.root / "hostile", {"a.txt": "1\n"})
     everything = "\n".join(EVERY)
-    number = place.seeds.new(goal=everything, workspace=repo, check=MARKUP[0], session=MARKUP[1])
-    directory = run_dir(place.home.path, f"r{number}")
+    number = busy_place.seeds.new(goal=everything, workspace=repo, check=MARKUP[0], session=MARKUP[1])
+    directory = run_dir(busy_place.home.path, f"r{number}")
     trees = Trees(repo, directory)
     start = trees.record()
     for i, text in enumerate(EVERY):
@@ -54,15 +54,15 @@ def hostile_run(place: Place) -> str:
         positive_observations=EVERY,
         recommendation=everything,
     )
-    place.seeds.store.update_run(number, start_tree=start, baseline="[]")
-    place.seeds.step(number, 1, "executor", 1, report=report, evidence=[evidence], trees=(start, after))
-    place.seeds.store.update_step(number, 1, note=everything, child_session=MARKUP[4])
+    busy_place.seeds.store.update_run(number, start_tree=start, baseline="[]")
+    busy_place.seeds.step(number, 1, "executor", 1, report=report, evidence=[evidence], trees=(start, after))
+    busy_place.seeds.store.update_step(number, 1, note=everything, child_session=MARKUP[4])
     for text in EVERY:
-        place.seeds.store.event(number, "tool", name=text, preview=text, refused=text)
-    place.seeds.store.event(number, "of a later version", text=everything)
+        busy_place.seeds.store.event(number, "tool", name=text, preview=text, refused=text)
+    busy_place.seeds.store.event(number, "of a later version", text=everything)
     (directory / "diff.patch").write_text(trees.diff(start, after), encoding="utf-8", errors="surrogateescape")
     (directory / "report.md").write_text(everything)
-    place.seeds.store.end_run(
+    busy_place.seeds.store.end_run(
         number,
         RunOutcome.BLOCKED,
         reason=everything,
@@ -86,10 +86,12 @@ def shown_text(page: Page, css: str) -> str:
     return "\n".join(page.locator(css).all_text_contents())
 
 
-def test_hostile_texts_when_shown_in_a_run_then_they_are_text(place: Place, open_page: Open, hostile_run: str) -> None:
+def test_hostile_texts_when_shown_in_a_run_then_they_are_text(
+    busy_place: Place, open_page: Open, hostile_run: str
+) -> None:
     """Goal, reason, question, reports, findings, cases, output and events: each hostile text stands there as it is."""
     assert len(EVERY) > 70
-    page = open_page(place.dashboard, f"#/runs/{hostile_run}")
+    page = open_page(busy_place.dashboard, f"#/runs/{hostile_run}")
     page.locator(".mc-step-head").click()
     folded = page.get_by_role("button", name="Show all")
     while folded.count():
@@ -120,9 +122,11 @@ def test_hostile_texts_when_shown_in_a_run_then_they_are_text(place: Place, open
     harmless(page)
 
 
-def test_hostile_files_when_shown_in_a_diff_then_they_are_text(place: Place, open_page: Open, hostile_run: str) -> None:
+def test_hostile_files_when_shown_in_a_diff_then_they_are_text(
+    busy_place: Place, open_page: Open, hostile_run: str
+) -> None:
     """Names and lines of files can't break out of the diff, unified or side by side."""
-    page = open_page(place.dashboard, f"#/runs/{hostile_run}/diff")
+    page = open_page(busy_place.dashboard, f"#/runs/{hostile_run}/diff")
     names = page.locator(".mc-file .mc-path")
     expect(names).to_have_count(len(EVERY))
     assert "0 " + MARKUP[0].replace("/", "_") in names.all_text_contents()
@@ -134,11 +138,11 @@ def test_hostile_files_when_shown_in_a_diff_then_they_are_text(place: Place, ope
 
 
 def test_hostile_texts_when_shown_in_the_list_then_no_wider_than_the_window(
-    place: Place, open_page: Open, hostile_run: str
+    busy_place: Place, open_page: Open, hostile_run: str
 ) -> None:
     """Endless words and walls of text neither widen the page nor push the other runs away, on a phone as well."""
     for size in (NARROW, (1600, 1000)):
-        page = open_page(place.dashboard, size=size)
+        page = open_page(busy_place.dashboard, size=size)
         row = page.get_by_role("list", name="Runs").get_by_role("listitem").first
         expect(row).to_contain_text(hostile_run)
         box = row.bounding_box()
@@ -151,9 +155,9 @@ def test_hostile_texts_when_shown_in_the_list_then_no_wider_than_the_window(
         harmless(page)
 
 
-def test_hostile_messages_when_routed_then_they_are_text(place: Place, open_page: Open) -> None:
+def test_hostile_messages_when_routed_then_they_are_text(busy_place: Place, open_page: Open) -> None:
     """What is typed on the routing page comes back as text, with the places that decided marked."""
-    page = open_page(place.dashboard, "#/routing")
+    page = open_page(busy_place.dashboard, "#/routing")
     for text in (*MARKUP[:6], HIDDEN[0][0], "review the auth endpoint " + MARKUP[0], "matrix ralph: " + MARKUP[2]):
         page.get_by_label("A message").fill(text)
         page.get_by_role("button", name="Show its route").click()
@@ -162,9 +166,9 @@ def test_hostile_messages_when_routed_then_they_are_text(place: Place, open_page
         harmless(page)
 
 
-def test_hostile_addresses_when_opened_then_an_error_in_words(place: Place, open_page: Open) -> None:
+def test_hostile_addresses_when_opened_then_an_error_in_words(busy_place: Place, open_page: Open) -> None:
     """An address that somebody sends can't make the page ask for anything but a run."""
-    page = open_page(place.dashboard)
+    page = open_page(busy_place.dashboard)
     for name in ("<img src=x onerror=window.pwned=1>", "..%2f..%2fsettings", "r1%3Fx=1", "%E0%A4%A", "r1/../../x"):
         page.evaluate("name => { location.hash = '#/runs/' + name }", name)
         expect(page.locator(".mc-trouble, .mc-head, .mc-list").first).to_be_visible()

@@ -11,13 +11,14 @@ import psutil
 import pytest
 from playwright.sync_api import expect
 
+from conftest import CALC, TEST_CALC, make_repo
 from matrix_coder.core.models import RunOutcome, StepReport, StepVerdict
 from matrix_coder.engine.client import Client, Start
 from matrix_coder.engine.procs import COOKIE
 from matrix_coder.testing import HermesHome, Rule, ScriptedModel
 from webbench import Dashboard, Seeds, end_worker
 
-from .conftest import NOWHERE, Open, Place
+from .conftest import NOWHERE, Open, Place, Shoot, folder_for
 
 
 def attempts_of(home: Path) -> int:
@@ -33,27 +34,28 @@ def attempts_of(home: Path) -> int:
 
 def test_run_when_it_begins_works_and_is_cancelled_then_the_page_shows_each_without_a_reload(
     open_page: Open,
-    shots: Path,
+    shoot: Shoot,
     scripted_model: Callable[..., ScriptedModel],
     tmp_path: Path,
-    git_repo: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """From an empty list to a live run of a real specialist, which the button ends with everything it started."""
-    begun, go_on = tmp_path / "begun", tmp_path / "go-on"
+    root = folder_for(tmp_path)
+    repo = make_repo(root / "shop", {"calc.py": CALC, "test_calc.py": TEST_CALC})
+    begun, go_on = root / "begun", root / "go-on"
     listing = {"tool": "terminal", "args": {"command": "ls"}}
     held = {"touch": str(begun), "until": str(go_on), "text": "done"}
     model = scripted_model([Rule(match=r"step \d+: executor", steps=(listing, held))])
-    home = HermesHome(tmp_path / "root", model.base_url)
+    home = HermesHome(root / "home", model.base_url)
     for name, value in home.environment().items():
         monkeypatch.setenv(name, value)
     dashboard = Dashboard(home)
     try:
         page = open_page(dashboard)
         expect(page.get_by_role("heading", name="No runs yet")).to_be_visible()
-        page.screenshot(path=str(shots / "empty-dark-wide.png"), animations="disabled")
-        expect(page.get_by_role("status", name="Updates: live")).to_be_visible()
-        start = Start(workflow="ralph", goal="make the tests pass", workspace=git_repo, commands=("pytest -q",))
+        shoot(page, "empty-dark-wide")
+        expect(page.get_by_role("status", name="Updates: connected")).to_be_visible()
+        start = Start(workflow="ralph", goal="make the tests pass", workspace=repo, commands=("pytest -q",))
         run = Client(home.path).start(start)
         row = page.get_by_role("list", name="Runs").get_by_role("listitem")
         expect(row).to_contain_text(re.compile("(live|queued).*r1 ralph.*make the tests pass", re.DOTALL))
@@ -64,7 +66,7 @@ def test_run_when_it_begins_works_and_is_cancelled_then_the_page_shows_each_with
         page.get_by_role("tab", name=re.compile("Events")).click()
         expect(page.locator(".mc-events")).to_contain_text("terminal ls")
         page.get_by_role("tab", name=re.compile("Steps")).click()
-        page.screenshot(path=str(shots / "live-dark-wide.png"), animations="disabled")
+        shoot(page, "live-dark-wide")
         assert begun.exists()
 
         page.get_by_role("button", name="Cancel run").click()
@@ -72,7 +74,7 @@ def test_run_when_it_begins_works_and_is_cancelled_then_the_page_shows_each_with
         expect(page.get_by_role("dialog")).to_have_count(0)
         assert not Client(home.path).store.cancelled(1)
         page.get_by_role("button", name="Cancel run").click()
-        page.screenshot(path=str(shots / "cancel-dark-wide.png"), animations="disabled")
+        shoot(page, "cancel-dark-wide")
         page.get_by_role("dialog").get_by_role("button", name="Cancel run").click()
         expect(page.get_by_text("r1 is being stopped, with everything it started.")).to_be_visible()
         expect(page.locator(".mc-head-top")).to_contain_text("cancelled")
@@ -85,28 +87,28 @@ def test_run_when_it_begins_works_and_is_cancelled_then_the_page_shows_each_with
         end_worker(home.path)
 
 
-def test_list_when_a_run_moves_on_then_its_row_does(place: Place, open_page: Open) -> None:
+def test_list_when_a_run_moves_on_then_its_row_does(busy_place: Place, open_page: Open) -> None:
     """A new run appears at the top by itself, and its outcome when it ends."""
-    page = open_page(place.dashboard)
+    page = open_page(busy_place.dashboard)
     rows = page.get_by_role("list", name="Runs").get_by_role("listitem")
-    expect(page.get_by_role("status", name="Updates: live")).to_be_visible()
-    number = place.seeds.new(goal="appears by itself", workspace=place.home.root / "appears")
+    expect(page.get_by_role("status", name="Updates: connected")).to_be_visible()
+    number = busy_place.seeds.new(goal="appears by itself", workspace=busy_place.root / "appears")
     expect(rows.first).to_contain_text(re.compile("queued.*appears by itself", re.DOTALL))
-    place.seeds.store.end_run(number, RunOutcome.STALLED, reason="went in circles")
+    busy_place.seeds.store.end_run(number, RunOutcome.STALLED, reason="went in circles")
     expect(rows.first).to_contain_text(re.compile("stalled.*went in circles", re.DOTALL))
 
 
-def test_run_page_when_steps_end_then_the_time_line_grows(place: Place, open_page: Open) -> None:
+def test_run_page_when_steps_end_then_the_time_line_grows(busy_place: Place, open_page: Open) -> None:
     """Steps, claims and events arrive on the open page as they are committed."""
-    number = place.seeds.new(goal="grows", workspace=place.home.root / "grows")
-    page = open_page(place.dashboard, f"#/runs/r{number}")
+    number = busy_place.seeds.new(goal="grows", workspace=busy_place.root / "grows")
+    page = open_page(busy_place.dashboard, f"#/runs/r{number}")
     expect(page.get_by_text("No step has begun")).to_be_visible()
     for index in range(1, 4):
         report = StepReport(verdict=StepVerdict.UNVERIFIABLE, summary=f"saying number {index}")
-        place.seeds.step(number, index, "executor", index, report=report)
+        busy_place.seeds.step(number, index, "executor", index, report=report)
         expect(page.locator(".mc-step")).to_have_count(index)
         expect(page.locator(".mc-step-summary").last).to_have_text(f"saying number {index}")
-    place.seeds.store.end_run(number, RunOutcome.CAP_REACHED, reason="three of three")
+    busy_place.seeds.store.end_run(number, RunOutcome.CAP_REACHED, reason="three of three")
     expect(page.locator(".mc-head-top")).to_contain_text("cap reached")
 
 

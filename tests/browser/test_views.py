@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -11,14 +10,14 @@ from playwright.sync_api import Page, expect
 
 from webbench import OUTCOMES
 
-from .conftest import DARK, LIGHT, NARROW, WIDE, Open, Place
+from .conftest import DARK, LIGHT, NARROW, WIDE, Open, Place, Shoot
 
 VIEWS = {
     "runs": "#/runs",
-    "run": "#/runs/{run}",
-    "diff": "#/runs/{run}/diff",
-    "events": "#/runs/{run}/events",
-    "report": "#/runs/{run}/report",
+    "run": "#/runs/r10",
+    "diff": "#/runs/r10/diff",
+    "events": "#/runs/r10/events",
+    "report": "#/runs/r10/report",
     "routing": "#/routing",
     "settings": "#/settings",
 }
@@ -47,12 +46,12 @@ def prepare(page: Page, view: str) -> None:
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("theme", [DARK, LIGHT], ids=["dark", "light"])
 def test_views_when_shown_then_accessible_and_within_the_window(
-    place: Place, open_page: Open, shots: Path, theme: str, size: tuple[int, int]
+    place: Place, open_page: Open, shoot: Shoot, theme: str, size: tuple[int, int]
 ) -> None:
     """In the host's dark and light themes, wide and narrow: no serious finding of axe-core, nothing cut off."""
     page = open_page(place.dashboard, theme=theme, size=size, motion=False)
     for view, address in VIEWS.items():
-        page.evaluate("address => { location.hash = address }", address.format(run=place.mended))
+        page.evaluate("address => { location.hash = address }", address)
         prepare(page, view)
         found = Axe().run(page, context=".mc").response["violations"]
         grave = [(v["id"], [n["target"] for n in v["nodes"]][:3]) for v in found if v["impact"] in GRAVE]
@@ -62,8 +61,7 @@ def test_views_when_shown_then_accessible_and_within_the_window(
         assert (wider <= 0, beyond <= 0) == (True, True), view
         page.locator(".mc").scroll_into_view_if_needed()
         page.evaluate("document.querySelector('.mc').scrollIntoView({block: 'start'})")
-        name = f"{view}-{'dark' if theme == DARK else 'light'}-{'wide' if size == WIDE else 'narrow'}.png"
-        page.screenshot(path=str(shots / name), animations="disabled")
+        shoot(page, f"{view}-{'dark' if theme == DARK else 'light'}-{'wide' if size == WIDE else 'narrow'}")
 
 
 def test_list_when_opened_then_every_outcome_with_goal_iteration_and_cost(place: Place, open_page: Open) -> None:
@@ -116,7 +114,7 @@ def test_run_when_opened_by_keyboard_alone_then_reached_and_read(place: Place, o
 
 def test_run_when_opened_then_claimed_and_verified_stand_apart(place: Place, open_page: Open) -> None:
     """Proof, budgets and the time line: what a specialist says never looks like what the engine checked."""
-    page = open_page(place.dashboard, f"#/runs/{place.mended}")
+    page = open_page(place.dashboard, "#/runs/r10")
     proof = page.get_by_role("region", name="Verified by the engine's own checks")
     expect(proof.locator("tbody tr")).to_contain_text(re.compile("pytest -q.*FAIL 1/2.*pass 2/2", re.DOTALL))
     expect(page.get_by_role("meter")).to_have_count(3)
@@ -130,7 +128,7 @@ def test_run_when_opened_then_claimed_and_verified_stand_apart(place: Place, ope
 
 def test_step_when_opened_then_findings_cases_output_and_its_own_diff(place: Place, open_page: Open) -> None:
     """A step shows its findings with file and line, the failing cases, the whole output and what it changed."""
-    page = open_page(place.dashboard, f"#/runs/{place.mended}")
+    page = open_page(place.dashboard, "#/runs/r10")
     page.get_by_role("button", name=re.compile("2. verify")).click()
     expect(page.locator(".mc-findings li").first).to_contain_text(re.compile("BLOCKER.*calc.py:5.*still subtracts"))
     expect(page.get_by_role("list", name="Failing cases")).to_contain_text("test_calc::test_add")
@@ -145,7 +143,7 @@ def test_step_when_opened_then_findings_cases_output_and_its_own_diff(place: Pla
 
 def test_diff_when_laid_side_by_side_then_old_and_new_face_each_other(place: Place, open_page: Open) -> None:
     """Unified or side by side: the removed line stands beside the added one."""
-    page = open_page(place.dashboard, f"#/runs/{place.mended}/diff")
+    page = open_page(place.dashboard, "#/runs/r10/diff")
     changes = page.get_by_role("region", name="Changes of calc.py")
     expect(changes.locator(".mc-line-del")).to_contain_text("return a - b")
     page.get_by_role("button", name="side by side").click()

@@ -20,7 +20,7 @@ export function Link({ to, className, children, current }: {
 
 const WORDS: Record<LinkState, string> = {
   connecting: "connecting",
-  live: "live",
+  live: "connected",
   waiting: "reconnecting",
 };
 
