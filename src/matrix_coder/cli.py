@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ def route(text: str | None, as_json: bool, explain: bool, jsonl: bool) -> None:
 @click.option("--check", "checks", multiple=True, help='A command whose exit code decides, such as "pytest -q".')
 @click.option("--domain", default="", help="A stack whose rules the specialists should know.")
 @click.option("--cap", type=click.IntRange(1, 100), default=None, help="Iterations that may be started.")
-@click.option("--minutes", type=click.FloatRange(0.1), default=None, help="Time budget.")
+@click.option("--minutes", type=click.FloatRange(0.1, 10_080), default=None, help="Time budget.")
 @click.option("--tokens", type=click.IntRange(1), default=None, help="Token budget.")
 @click.option("--follow/--detach", default=True, help="Show progress until the end, or return at once.")
 @click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
@@ -95,6 +96,8 @@ def run(  # noqa: PLR0913, PLR0917 - one option, one parameter
     from .hermes.settings import load_settings  # noqa: PLC0415
 
     require_engine()
+    if minutes is not None and not math.isfinite(minutes):
+        raise InputError("a number of minutes", str(minutes), "give one, such as --minutes 30")
     options = {"cap": cap, "budget": minutes * 60 if minutes else None, "tokens": tokens}
     limits = load_settings(hermes_home()).run_limits(options)
     start = Start(
@@ -329,16 +332,25 @@ def help_(ctx: click.Context) -> None:
 
 def main() -> None:
     """The console script."""
-    cli.main(prog_name="matrix-coder")
+    sys.exit(_run(sys.argv[1:], "matrix-coder"))
 
 
 def run_in_host(arguments: list[str]) -> int:
     """Run one command line for `hermes matrix ...`; the exit code."""
+    return _run(arguments, "hermes matrix")
+
+
+def _run(arguments: list[str], program: str) -> int:
     try:
-        code = cli.main(arguments, prog_name="hermes matrix", standalone_mode=False)
+        code = cli.main(arguments, prog_name=program, standalone_mode=False)
     except click.exceptions.Exit as left:
         return left.exit_code
+    except click.exceptions.NoArgsIsHelpError as asked:
+        click.echo(asked.format_message())
+        return 0
+    except click.exceptions.Abort:
+        return 130
     except click.ClickException as wrong:
-        wrong.show()
+        click.echo(f"matrix-coder: {' '.join(wrong.format_message().split())}; try: {program} --help", err=True)
         return wrong.exit_code
     return code if isinstance(code, int) else 0

@@ -7,21 +7,31 @@ from pathlib import Path
 
 
 def main(arguments: list[str]) -> int:
-    """Run `worker HOME` or `step JOB_FILE CHANNEL_FD LEASE_FD`; the exit code of the process."""
+    """Run `worker HOME` or `step JOB_FILE CHANNEL_FD`; the exit code of the process."""
     if arguments[:1] == ["worker"]:
         return _worker(Path(arguments[1]))
     if arguments[:1] == ["step"]:
         from .hermes.step_process import main as step  # noqa: PLC0415 - the worker needs no host
 
-        return step(arguments[1], int(arguments[2]), int(arguments[3]))
+        return step(arguments[1], int(arguments[2]))
     raise SystemExit(f"expected `worker` or `step`; found {arguments[:1]}; this file is started by matrix-coder itself")
 
 
 def _worker(home: Path) -> int:
+    from .core.errors import MatrixError  # noqa: PLC0415 - as above
+    from .engine.spawn import trouble_file  # noqa: PLC0415
     from .engine.worker import Worker  # noqa: PLC0415 - a step needs no durable engine
 
-    notify, stop = _mirror(home)
-    Worker(home, on_change=notify, on_leave=stop).serve()
+    trouble = trouble_file(home)
+    try:
+        notify, stop = _mirror(home)
+        Worker(home, on_change=notify, on_leave=stop).serve()
+    except MatrixError as error:
+        # Whoever waits for a run reads it there; nobody waits for this process.
+        trouble.write_text(f"{error}\n", encoding="utf-8")
+        print(f"the worker could not work: {error}", flush=True)  # noqa: T201 - the worker's log
+        return error.exit_code
+    trouble.unlink(missing_ok=True)
     return 0
 
 

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from matrix_coder.core.harness import run_workflow
@@ -118,10 +119,16 @@ def test_ralph_when_no_report_is_handed_in_then_asks_once_more_and_trusts_no_wor
     assert len(asked) == 1
 
 
-def test_ralph_when_verify_writes_then_the_workspace_stays_as_it_was(bench: Bench) -> None:
+def test_ralph_when_verify_writes_then_the_workspace_stays_as_it_was(bench: Bench, git_repo: Path) -> None:
     """A reading step works in a copy: what it writes there, by tool or by shell, never reaches the workspace."""
-    shell = {"tool": "terminal", "args": {"command": "echo x > planted.txt; echo x >> calc.py"}}
-    place = bench(rules([says("PASS", MEND)], [says("PASS", shell)]))
+    absolute = f"sed -i s/a.-.b/a+b/ {git_repo}/calc.py; echo x > {git_repo}/planted.txt; echo done"
+    ways = [
+        {"tool": "terminal", "args": {"command": "echo x > planted.txt; echo x >> calc.py"}},
+        {"tool": "terminal", "args": {"command": absolute}},
+        {"tool": "write_file", "args": {"path": f"{git_repo}/planted.txt", "content": "x"}},
+        {"tool": "terminal", "args": {"command": "python -m pytest -q"}},
+    ]
+    place = bench(rules([says("PASS", MEND)], [says("PASS", *ways)]))
     result = place.run()
     assert result.outcome is RunOutcome.VERIFIED
     assert not (place.repo / "planted.txt").exists()
@@ -131,21 +138,29 @@ def test_ralph_when_verify_writes_then_the_workspace_stays_as_it_was(bench: Benc
 def test_run_when_the_worker_is_killed_then_goes_on_and_repeats_no_finished_step(bench: Bench, tmp_path: Path) -> None:
     """`kill -9` in mid-step: the next worker finishes the run, each finished step ran once, nothing is left alive."""
     gate = tmp_path / "go"
-    slow = {"tool": "terminal", "args": {"command": f"until [ -e {gate} ]; do sleep 0.1; done"}}
+    daemon = "(env -i setsid sleep 7010.5 &)"
+    slow = {"tool": "terminal", "args": {"command": f"{daemon}; until [ -e {gate} ]; do sleep 0.1; done"}}
     place = bench(rules([says("PASS"), says("PASS", slow, MEND)], [says("PASS")]))
     run = place.start()
     place.event_of(1, "tool", step=3, name="terminal")
+    place.wait_for(lambda: _sleepers("7010.5"))
     attempt = place.left_over()
     assert attempt
     place.kill_worker()
-    place.wait_for(lambda: not place.left_over(), timeout_s=10)
+    place.wait_for(lambda: not place.left_over() and not _sleepers("7010.5"), timeout_s=10)
     gate.touch()
     result = place.finish(run.run_id)
+    assert not _sleepers("7010.5")
     assert result.outcome is RunOutcome.VERIFIED
     assert [s.attempt for s in result.steps] == [1, 1, 2, 1]
     children = [data["step"] for kind, data in place.events if kind == "child"]
     assert children.count(1) == children.count(2) == 1
     assert result.iterations == 2
+
+
+def _sleepers(seconds: str) -> list[int]:
+    """Processes that sleep just this long, whatever environment, session or parent they have."""
+    return [p.pid for p in psutil.process_iter(["cmdline"]) if (p.info["cmdline"] or [])[-1:] == [seconds]]
 
 
 def test_run_when_the_worker_is_told_to_stop_then_leaves_cleanly_and_the_next_goes_on(

@@ -171,61 +171,6 @@ def test_end_when_called_by_a_member_then_it_ends_the_others_and_not_itself(star
     assert done.stdout == "1 -9\n"
 
 
-GUARDED = """
-import os, subprocess, sys, threading
-from matrix_coder.engine.procs import leave_guardian
-leave_guardian(int(sys.argv[1]), "attempt-1", close=[int(sys.argv[2])])
-os.set_inheritable(int(sys.argv[1]), False)
-def go_on():
-    while True:
-        subprocess.Popen(["setsid", "sleep", "300"])
-threading.Thread(target=go_on).start()
-print("at work", flush=True)
-"""
-
-
-@pytest.fixture
-def guarded() -> Iterator[tuple[subprocess.Popen[bytes], int, int]]:
-    """A process that starts new ones without pause, its lease to let go of, and its channel to read from."""
-    lease, held = os.pipe()
-    channel, writing = os.pipe()
-    words = [sys.executable, "-c", GUARDED, str(lease), str(writing)]
-    process = subprocess.Popen(
-        words, env=os.environ | {COOKIE: "attempt-1"}, stdout=subprocess.PIPE, pass_fds=(lease, writing)
-    )
-    os.close(lease)
-    os.close(writing)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"at work\n"
-    yield process, held, channel
-    os.close(channel)
-    end_everything("attempt-1")
-    process.communicate()
-
-
-def test_guardian_when_the_lease_is_let_go_then_nothing_of_the_attempt_is_left(
-    guarded: tuple[subprocess.Popen[bytes], int, int],
-) -> None:
-    """The engine's death ends a step that is busy starting things, with all of them and the guardian itself."""
-    process, held, _ = guarded
-    until(lambda: len(carriers("attempt-1")) > 10)
-    os.close(held)
-    process.wait()
-    until(lambda: carriers("attempt-1") == [])
-    assert process.returncode == -9
-
-
-def test_guardian_when_the_attempt_is_ended_then_it_goes_with_it(
-    guarded: tuple[subprocess.Popen[bytes], int, int],
-) -> None:
-    """A guardian is part of the attempt: the engine's own end of it leaves none behind, and no channel open."""
-    process, held, channel = guarded
-    assert end_everything("attempt-1", pid=process.pid, started=started_at(process.pid)) >= 2
-    assert carriers("attempt-1") == []
-    assert os.read(channel, 1) == b""
-    os.close(held)
-
-
 def test_same_process_when_pid_and_start_fit_then_true() -> None:
     """A process is known by both; neither alone is enough."""
     pid = os.getpid()

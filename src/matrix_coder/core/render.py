@@ -13,8 +13,8 @@ from .workflow import is_green
 _NEXT = {
     RunOutcome.VERIFIED: "Look at the diff and commit it.",
     RunOutcome.UNVERIFIED: "Look at the diff yourself, or start again with a check that fails until the goal is met.",
-    RunOutcome.CAP_REACHED: "Read the last failure below; start again with a sharper goal or a higher cap.",
-    RunOutcome.STALLED: "Read the last failure below; the loop was not getting nearer.",
+    RunOutcome.CAP_REACHED: "Read the last failure above; start again with a sharper goal or a higher cap.",
+    RunOutcome.STALLED: "Read the last failure above; the loop was not getting nearer.",
     RunOutcome.BLOCKED: "Answer the question in the goal of a new run.",
     RunOutcome.BUDGET: "Start again with a larger budget, or with a smaller goal.",
     RunOutcome.TAMPERED: "Look at what changed in the tests before you take anything from this run.",

@@ -10,17 +10,16 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from ..core.errors import CheckNotFound
 from ..core.models import Evidence
 from .cases import read_cases, reports, set_aside
-from .procs import COOKIE, base_environment, end_everything, started_at
+from .guarded import Guarded
+from .procs import COOKIE, base_environment
 
 TAIL_CHARACTERS = 4_000
 _POLL_S = 0.05
@@ -149,10 +148,10 @@ def _source(file: Path) -> str:
     return ""
 
 
-def _path(workspace: Path) -> str:
+def _path(workspace: Path, path: str = "") -> str:
     """PATH with the workspace's own environments first, as its people would run the check."""
     own = [str(workspace / d) for d in (".venv/bin", "venv/bin", "node_modules/.bin") if (workspace / d).is_dir()]
-    return os.pathsep.join([*own, os.environ.get("PATH", os.defpath)])
+    return os.pathsep.join([*own, path or os.environ.get("PATH", os.defpath)])
 
 
 def run_check(
@@ -164,10 +163,12 @@ def run_check(
     cookie: str,
     limit_s: float,
     stopped: Callable[[], bool] = lambda: False,
+    environment: Mapping[str, str] | None = None,
 ) -> Evidence:
     """What the check says about the workspace, whose tree is `tree`.
 
-    Runs in a session of its own with an environment that holds nothing of the host's; whatever it started is
+    Runs in a session of its own with the part of `environment` (by default this process's) that holds nothing of
+    the host's; whatever it started is
     ended when it ends, at `limit_s` seconds, or when `stopped()` says so. Its whole output goes to `directory`.
     """
     directory.mkdir(parents=True, exist_ok=True)
@@ -175,23 +176,19 @@ def run_check(
     cases_file = directory / f"{check.name}.xml"
     for old in reports(cases_file):
         old.unlink(missing_ok=True)
-    env = _environment(workspace, cookie, cases_file)
+    env = _environment(base_environment(environment or os.environ), workspace, cookie, cases_file)
     begun = time.monotonic()
     with output.open("wb") as sink:
-        process = subprocess.Popen(
+        command = Guarded(
             ["/bin/sh", "-c", check.command],
+            cookie=cookie,
             cwd=workspace,
             env=env,
             stdin=subprocess.DEVNULL,
             stdout=sink,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
         )
-        started = started_at(process.pid)
-        ended = _watch(process.pid, begun + limit_s, stopped, cases_file)
-        # Not waited for yet: as long as it is not, its pid and with it its session are nobody else's.
-        end_everything(cookie, pid=process.pid, started=started)
-        code = process.wait()
+        ended = _watch(command, begun + limit_s, stopped, cases_file)
+        code = command.end()
     return Evidence(
         name=check.name,
         command=check.command,
@@ -205,10 +202,10 @@ def run_check(
     )
 
 
-def _environment(workspace: Path, cookie: str, cases_file: Path) -> dict[str, str]:
-    env = base_environment(os.environ)
-    return env | {
-        "PATH": _path(workspace),
+def _environment(base: Mapping[str, str], workspace: Path, cookie: str, cases_file: Path) -> dict[str, str]:
+    return {
+        **base,
+        "PATH": _path(workspace, base.get("PATH", os.defpath)),
         "CI": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         # pytest tells its cases through a file, whatever the command's own options are; one file of tests that
@@ -219,15 +216,13 @@ def _environment(workspace: Path, cookie: str, cases_file: Path) -> dict[str, st
     }
 
 
-def _watch(pid: int, deadline: float, stopped: Callable[[], bool], cases_file: Path) -> bool:
-    """Whether the process ended by itself, before the deadline and before `stopped()`. It is left unreaped."""
-    with suppress(psutil.Error):
-        process = psutil.Process(pid)
-        while process.status() != psutil.STATUS_ZOMBIE:
-            if time.monotonic() >= deadline or stopped():
-                return False
-            set_aside(cases_file)
-            time.sleep(_POLL_S)
+def _watch(command: Guarded, deadline: float, stopped: Callable[[], bool], cases_file: Path) -> bool:
+    """Whether the command ended by itself, before the deadline and before `stopped()`."""
+    while command.running():
+        if time.monotonic() >= deadline or stopped():
+            return False
+        set_aside(cases_file)
+        time.sleep(_POLL_S)
     return True
 
 

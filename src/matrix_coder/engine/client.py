@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from ..core.errors import EngineMissing, InputError, WorkspaceRefused
+from ..core.errors import EngineMissing, InputError, StoreError, WorkspaceRefused
 from ..core.models import RunOutcome, RunStatus, RunView, SpecialistResult
 from ..core.names import Workflow
 from ..core.registry import load_persona, load_workflow
 from . import checks, undo, views
 from .paths import state_dir
 from .plan import Limits, Options
-from .spawn import ensure_worker
+from .procs import base_environment
+from .spawn import ensure_worker, worker_trouble
 from .store import Store
 from .workspace import find_workspace
 
@@ -45,6 +47,8 @@ class Start:
     def check(self) -> tuple[Path, tuple[checks.Check, ...]]:
         """The repository's root and the run's checks. Raises InputError for whatever can't be started."""
         _require_workflow(self.workflow)
+        _require_text(self.goal, "a goal")
+        _require_text(str(self.workspace), "a path")
         if not self.goal.strip():
             raise InputError(
                 "a goal for the workflow",
@@ -88,6 +92,8 @@ class Client:
                 "checks": json.dumps([asdict(c) for c in found]),
                 "limits": json.dumps(asdict(start.limits)),
                 "options": json.dumps(asdict(start.options)),
+                # The worker may have been started from another shell; what a check finds on PATH is this one's.
+                "environment": json.dumps(base_environment(os.environ)),
             },
             session_id=start.session_id,
         )
@@ -237,6 +243,8 @@ class Client:
             if ended or (deadline is not None and time.monotonic() >= deadline):
                 return views.view(self.store, number)
             looks += 1
+            if looks % 20 == 0 and (trouble := worker_trouble(self.store.home)):
+                raise StoreError("a worker for the run", trouble, f"then go on with: matrix-coder watch {run_id}")
             if looks % 50 == 0:
                 # A worker that was killed is replaced by whoever waits for its runs.
                 ensure_worker(self.store.home)
@@ -277,6 +285,14 @@ def require_engine() -> None:
     """Raises EngineMissing, with the one line that installs it, where DBOS is not importable."""
     if importlib.util.find_spec("dbos") is None:
         raise EngineMissing("the durable engine (DBOS) for workflows", "it is not installed", f"run: {INSTALL_ENGINE}")
+
+
+def _require_text(text: str, what: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        found = repr(text[error.start : error.end])
+        raise InputError(f"{what} of text that can be written as UTF-8", found, "leave those bytes out") from error
 
 
 def _require_workflow(name: str) -> None:

@@ -56,8 +56,7 @@ class RunContext:
     def used(self) -> Usage:
         """What the run has used so far, over all its steps and every time it was resumed; checks count as seconds."""
         run = views.view(self.store, self.number)
-        checks = sum(e.duration_s for s in run.steps for e in s.evidence)
-        return run.usage + Usage(seconds=checks)
+        return run.usage + Usage(seconds=float(self.store.run_row(self.number)["check_seconds"]))
 
     def must_stop(self) -> End | None:
         """The end that is due now: cancelled, or over budget."""
@@ -75,7 +74,9 @@ class RunContext:
 
         A check that has to be green `runs` times in a row says what its first red run says.
         """
+        begun = time.monotonic()
         found = [self._check(check, label, step, runs) for check in self.plan.checks]
+        self.store.add_check_seconds(self.number, time.monotonic() - begun)
         tree = self.trees.record() if found else ""
         return tuple(replace(e, tree=tree) for e in found)
 
@@ -87,7 +88,8 @@ class RunContext:
                 tree="",
                 directory=self.directory / "checks" / (label if runs == 1 else f"{label}-run-{turn}"),
                 cookie=self.cookie(step),
-                limit_s=self.plan.limits.check_s,
+                limit_s=min(self.plan.limits.check_s, max(1.0, self.plan.limits.budget_s - self.used().seconds)),
+                environment=self.plan.environment,
                 stopped=lambda: bool(self.stop_words()),
             )
             if self.stop_words() or not is_green(evidence):

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import selectors
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from ..core.delegation import CallKind, DelegateCall, ProviderProblem, read_delegate
 from ..core.models import StepReport, Usage
 from ..core.serde import load_report
-from .procs import COOKIE, end_everything, host_environment, started_at
+from .guarded import Guarded
+from .procs import COOKIE, host_environment
 
 LAUNCHER = Path(__file__).resolve().parent.parent / "launch.py"
 _POLL_S = 0.1
@@ -37,6 +39,7 @@ class Job:
     directory: Path
     record: Path
     limit_s: float
+    environment: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -54,11 +57,17 @@ class Attempt:
     refused: list[str] = field(default_factory=list)
     stopped: str = ""
     finished: bool = False
+    forged: int = 0
+    seconds: float = 0.0
+    streamed: Usage = Usage()
     exit_code: int | None = None
 
     @property
     def usage(self) -> Usage:
-        return sum((c.usage for c in self.calls), Usage())
+        """Tokens as the host counted them at the end, or as they came in where there was no end; wall clock."""
+        told = sum((c.usage for c in self.calls), Usage())
+        best = told if told.tokens >= self.streamed.tokens else self.streamed
+        return replace(best, seconds=self.seconds)
 
 
 def run_attempt(
@@ -73,29 +82,34 @@ def run_attempt(
     `on_start` is told pid and start time before the process does anything; `on_event` each thing the child
     does; `stop` is asked a few times a second and answers with a reason to end the attempt at once.
     """
-    job.record.mkdir(parents=True, exist_ok=True)
+    job.record.mkdir(mode=0o700, parents=True, exist_ok=True)
     job_file = job.record / "job.json"
     job_file.write_text(json.dumps(_job_data(job), ensure_ascii=False, indent=1), encoding="utf-8")
     (job.record / "prompt.md").write_text(job.context, encoding="utf-8")
     attempt = Attempt()
-    channel_r, channel_w = os.pipe()
-    lease_r, lease_w = os.pipe()
+    token = secrets.token_hex(16)
+    begun = time.monotonic()
+    reading, writing = os.pipe()
     try:
         with (job.record / "process.log").open("wb") as log:
-            process = _spawn(job, job_file, channel_w, lease_r, log)
-        os.close(channel_w)
-        os.close(lease_r)
-        started = started_at(process.pid)
-        on_start(process.pid, started)
+            process = _spawn(job, job_file, writing, log)
+        os.close(writing)
         try:
-            _follow(process, channel_r, attempt, job.limit_s, on_event, stop)
+            on_start(process.pid, process.started)
+            _hand_over(process, token)
+            _follow(process, reading, token, attempt, job.limit_s, on_event, stop)
         finally:
-            end_everything(job.cookie, pid=process.pid, started=started)
-            attempt.exit_code = process.wait()
+            attempt.exit_code = process.end()
+            attempt.seconds = time.monotonic() - begun
     finally:
-        os.close(lease_w)
-        os.close(channel_r)
+        os.close(reading)
     return attempt
+
+
+def _hand_over(process: Guarded, token: str) -> None:
+    """Tell the process, and nobody else, the word that its messages carry."""
+    with suppress(BrokenPipeError), cast("IO[bytes]", process.process.stdin) as stdin:
+        stdin.write(f"{token}\n".encode())
 
 
 def _job_data(job: Job) -> dict[str, object]:
@@ -110,7 +124,9 @@ def _job_data(job: Job) -> dict[str, object]:
     }
 
 
-def _spawn(job: Job, job_file: Path, channel: int, lease: int, log: Any) -> subprocess.Popen[bytes]:
+def _spawn(job: Job, job_file: Path, channel: int, log: Any) -> Guarded:
+    temporary = job.record / "tmp"
+    temporary.mkdir(mode=0o700, exist_ok=True)
     env = host_environment(os.environ) | {
         COOKIE: job.cookie,
         # The host's safe default for a flagged command: denied when there is nobody to ask.
@@ -118,23 +134,26 @@ def _spawn(job: Job, job_file: Path, channel: int, lease: int, log: Any) -> subp
         # The engine runs the checks itself; the host's own nudges would only cost model calls.
         "HERMES_VERIFY_ON_STOP": "0",
         "TERMINAL_CWD": str(job.directory),
+        "TMPDIR": str(temporary),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    return subprocess.Popen(
-        [sys.executable, str(LAUNCHER), "step", str(job_file), str(channel), str(lease)],
+    return Guarded(
+        [sys.executable, str(LAUNCHER), "step", str(job_file), str(channel)],
+        cookie=job.cookie,
+        protect=None if job.writes else job.workspace,
+        keep=[job.directory, temporary],
         cwd=job.directory,
-        env=env,
-        stdin=subprocess.DEVNULL,
+        env=env | job.environment,
+        stdin=subprocess.PIPE,
         stdout=log,
-        stderr=subprocess.STDOUT,
-        pass_fds=(channel, lease),
-        start_new_session=True,
+        pass_fds=(channel,),
     )
 
 
 def _follow(
-    process: subprocess.Popen[bytes],
+    process: Guarded,
     channel: int,
+    token: str,
     attempt: Attempt,
     limit_s: float,
     on_event: Callable[[str, dict[str, Any]], None],
@@ -142,6 +161,10 @@ def _follow(
 ) -> None:
     deadline = time.monotonic() + limit_s
     for message in _messages(channel, process, lambda: time.monotonic() > deadline or bool(stop())):
+        if message.pop("token", None) != token:
+            # Somebody else has found the pipe. What it says is not the step's.
+            attempt.forged += 1
+            continue
         kind = str(message.pop("kind", ""))
         if kind == "end":
             attempt.finished = True
@@ -149,18 +172,18 @@ def _follow(
         _take(attempt, kind, message)
         if kind in ("tool", "child", "report"):
             on_event(kind, message)
-    if process.poll() is None:
+    if process.running():
         attempt.stopped = stop() or f"the step ran into its limit of {limit_s:g} s"
 
 
-def _messages(channel: int, process: subprocess.Popen[bytes], ended: Callable[[], bool]) -> Iterator[dict[str, Any]]:
+def _messages(channel: int, process: Guarded, ended: Callable[[], bool]) -> Iterator[dict[str, Any]]:
     """The messages as they come, until the process ends or `ended()`."""
     pending = b""
     with selectors.DefaultSelector() as selector:
         selector.register(channel, selectors.EVENT_READ)
         while not ended():
             if not selector.select(timeout=_POLL_S):
-                if process.poll() is not None:
+                if not process.running():
                     return
                 continue
             chunk = os.read(channel, 65_536)
@@ -171,12 +194,17 @@ def _messages(channel: int, process: subprocess.Popen[bytes], ended: Callable[[]
                 return
             for line in lines:
                 with suppress(ValueError):
-                    yield json.loads(line)
+                    message = json.loads(line)
+                    if isinstance(message, dict):
+                        yield message
 
 
 def _take(attempt: Attempt, kind: str, message: dict[str, Any]) -> None:
     if kind == "report" and attempt.report is None:
         attempt.report = load_report(message["report"])
+    elif kind == "usage":
+        used = Usage(input_tokens=int(message["input"]), output_tokens=int(message["output"]))
+        attempt.streamed += used
     elif kind == "child":
         attempt.session = str(message.get("session") or "")
     elif kind == "tool" and message.get("refused"):

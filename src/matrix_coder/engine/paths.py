@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from ..core.errors import StoreUnwritable
 def hermes_home() -> Path:
     """The host's home: HERMES_HOME where it is set, else the host's own default."""
     configured = os.environ.get("HERMES_HOME", "").strip()
-    return Path(configured).expanduser() if configured else Path.home() / ".hermes"
+    return Path(configured).expanduser().absolute() if configured else Path.home() / ".hermes"
 
 
 def state_dir(home: Path | None = None) -> Path:
@@ -46,5 +47,5 @@ def run_dir(home: Path, run_id: str) -> Path:
 
 def marker(home: Path, session_id: str) -> Path:
     """The file that exists while a session has a run that is live or whose result is untold."""
-    safe = "".join(c if c.isalnum() or c in "-_" else "_" for c in session_id)[:120]
-    return state_dir(home) / "sessions" / safe
+    name = hashlib.sha256(session_id.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return state_dir(home) / "sessions" / name

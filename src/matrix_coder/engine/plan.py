@@ -38,7 +38,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a run was started with; its limits as they are now."""
+    """What a run was started with; its limits as they are now. `environment` is the starter's: paths and locale."""
 
     number: int
     run_id: str
@@ -49,6 +49,7 @@ class Plan:
     checks: tuple[Check, ...]
     limits: Limits
     options: Options
+    environment: dict[str, str]
 
 
 def load_plan(store: Store, number: int) -> Plan:
@@ -64,5 +65,6 @@ def load_plan(store: Store, number: int) -> Plan:
         workspace=Path(row["workspace"]),
         checks=tuple(Check(**c) for c in json.loads(row["checks"])),
         limits=Limits(**json.loads(row["limits"])),
+        environment={str(k): str(v) for k, v in json.loads(row["environment"]).items()},
         options=Options(approve=tuple(options.get("approve", ())), check_runs=int(options.get("check_runs", 1))),
     )

@@ -11,12 +11,13 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import psutil
 
 COOKIE = "MATRIX_CODER_ATTEMPT"
 _ROUNDS = 50
+_GUARD_S = 5.0
 _PAUSE_S = 0.02
 
 # What a process of ours may see of the environment it was started from. Everything else stays out:
@@ -93,26 +94,12 @@ def end_everything(cookie: str, *, pid: int = 0, started: float = 0.0) -> int:
     return len(seen)
 
 
-def leave_guardian(lease: int, cookie: str, *, close: Sequence[int] = ()) -> int:
-    """Fork a guardian: once the writing end of the pipe `lease` is closed, it ends this process and the attempt.
-
-    Returns the guardian's pid; `close` are descriptors that it must not keep. To be called before this process
-    has threads. A thread of its own could not do the same: after its last look another one may still start
-    something, which then outlives them all.
-    """
-    guarded, started = os.getpid(), started_at(os.getpid())
-    pid = os.fork()
-    if pid:
-        return pid
-    try:
-        os.setsid()
-        for fd in close:
-            os.close(fd)
-        while os.read(lease, 1):
-            pass
-        end_everything(cookie, pid=guarded, started=started)
-    finally:
-        os._exit(0)
+def end_attempt(cookie: str, *, pid: int, started: float) -> None:
+    """End what is left of an attempt whose engine died. Its guard is at it already and is given the time to finish."""
+    deadline = time.monotonic() + _GUARD_S
+    while same_process(pid, started) and time.monotonic() < deadline:
+        time.sleep(_PAUSE_S)
+    end_everything(cookie, pid=pid, started=started)
 
 
 def _await_death(processes: list[psutil.Process]) -> None:

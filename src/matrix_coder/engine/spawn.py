@@ -68,6 +68,19 @@ def worker_pid(home: Path) -> int:
     return int(WorkerLock(home).path.read_text() or 0) if worker_is_alive(home) else 0
 
 
+def trouble_file(home: Path) -> Path:
+    """Where a worker that can't work says why, for whoever waits for a run."""
+    return state_dir(home) / "worker.trouble"
+
+
+def worker_trouble(home: Path) -> str:
+    """Why no worker can work on this store, in one line; empty while one is at work or nothing is known."""
+    file = trouble_file(home)
+    if not file.is_file() or worker_is_alive(home):
+        return ""
+    return file.read_text(encoding="utf-8").strip()
+
+
 def ensure_worker(home: Path) -> None:
     """Start a worker where none is alive. It outlives this process; a second one gives way to the first."""
     if worker_is_alive(home):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..core.delegation import CallKind, ProviderProblem
@@ -88,7 +88,9 @@ class Specialist:
             directory=directory,
             record=self.run.directory / "steps" / f"{number}-{self.at.step}" / f"attempt-{self.attempt}-{turn}",
             limit_s=min(plan.limits.step_s, max(1.0, remaining)),
+            environment=plan.environment,
         )
+        before = self.run.trees.record()
         outcome = run_attempt(
             job,
             on_start=lambda pid, at: self.run.store.update_step(plan.number, number, pid=pid, pid_started=at),
@@ -99,7 +101,19 @@ class Specialist:
         self._count(outcome)
         if not definition.writes:
             shutil.rmtree(directory, ignore_errors=True)
+            self._judge_reader(outcome, before)
         return outcome
+
+    def _judge_reader(self, attempt: Attempt, before: str) -> None:
+        """A step that only reads leaves the tree as it was; whatever else it says, one that did not has failed."""
+        changed = self.run.trees.changed(before, self.run.trees.record())
+        if not changed:
+            return
+        names = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if len(changed) > 5 else "")
+        self.run.event("written", step=self.at.number, files=list(changed[:50]))
+        said = attempt.report or StepReport(verdict=StepVerdict.FAIL)
+        summary = f"The workspace changed during a step that only reads: {names}. {said.summary}".strip()
+        attempt.report = replace(said, verdict=StepVerdict.FAIL, summary=summary)
 
     def _prompt(self, directory: Path) -> str:
         plan = self.run.plan
@@ -141,12 +155,15 @@ class Specialist:
         sql = "select usage from steps where run_id = ? and number = ?"
         row = self.run.store.read(sql, self.run.number, self.at.number)[0]
         used = load_usage(json.loads(row["usage"])) + attempt.usage
+        notes = [f"refused: {r}" for r in attempt.refused[:5]]
+        if attempt.forged:
+            notes.append(f"{attempt.forged} message(s) that were not the step's own were not read")
         self.run.store.update_step(
             self.run.number,
             self.at.number,
             usage=json.dumps(dump(used)),
             child_session=attempt.session,
-            note="; ".join(f"refused: {r}" for r in attempt.refused[:5]),
+            note="; ".join(notes),
         )
 
 

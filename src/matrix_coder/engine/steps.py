@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..core.models import RunOutcome, RunStatus, StepReport, StepStatus, StepVerdict
+from ..core.models import Evidence, RunOutcome, RunStatus, StepReport, StepStatus, StepVerdict
 from ..core.names import Role
 from ..core.render import report_json, report_markdown
 from ..core.serde import Json, dump, load_evidence, load_report
@@ -21,7 +21,7 @@ from ..core.workflow import End, Guard, RunStep, StepResult, is_green
 from . import views
 from .context import RunContext, brief
 from .paths import state_dir
-from .procs import end_everything
+from .procs import end_attempt, end_everything
 from .specialist import Specialist
 from .store import Store
 from .tamper import examine
@@ -62,7 +62,7 @@ class Run:
     def _open_first(self) -> None:
         (self.context.directory / "goal.md").write_text(self.plan.goal, encoding="utf-8")
         end_everything(self.context.cookie(0))
-        evidence = self.context.check("baseline", 0)
+        evidence = () if self.context.stop_words() else self.context.check("baseline", 0)
         if self.context.stop_words():
             # A check that was stopped half-way says nothing; the run ends before its first step.
             evidence = ()
@@ -101,7 +101,7 @@ class Run:
             kept: dict[str, Json] = json.loads(row["result"])
             return kept
         self.store.update_run(self.number, iteration=move.iteration)
-        end_everything(self.context.cookie(move.number), pid=row["pid"], started=row["pid_started"])
+        end_attempt(self.context.cookie(move.number), pid=row["pid"], started=row["pid_started"])
         result = self._work(move, row)
         saved = result_json(result)
         self._close_step(move, result, saved)
@@ -135,7 +135,7 @@ class Run:
             self.context.event("tampering", certain=finding.certain, text=str(finding))
         return replace(result, guard=Guard.ASKED_FOR if report.exempted else Guard.CLEAN, tampering=accused)
 
-    def _evidence(self, move: RunStep, label: str) -> tuple[Any, ...]:
+    def _evidence(self, move: RunStep, label: str) -> tuple[Evidence, ...]:
         evidence = self.context.check(label, move.number, runs=self.plan.options.check_runs)
         saved = json.dumps([dump(e) for e in evidence], ensure_ascii=False)
         self.store.update_step(self.number, move.number, evidence=saved)
@@ -180,26 +180,33 @@ class Run:
             evidence = views.baseline(self.store, self.number)
         if end.outcome is RunOutcome.VERIFIED and any(e.tree != final or not is_green(e) for e in evidence):
             end = End(outcome=RunOutcome.UNVERIFIED, reason="the workspace changed after the last check")
-        patch = self.trees.diff(start, final)
-        (self.context.directory / "diff.patch").write_text(patch, encoding="utf-8", errors="surrogateescape")
-        ended = self.store.end_run(
+        self.trees.write_diff(start, final, self.context.directory / "diff.patch")
+        changed = self.trees.changed(start, final)
+        # The report first: whoever sees that the run has ended finds it.
+        self._write_report(end, evidence, changed, self.trees.stat(start, final))
+        self.store.end_run(
             self.number,
             end.outcome,
             reason=end.reason,
             question=end.question,
             final_tree=final,
-            changed=json.dumps(self.trees.changed(start, final)),
+            changed=json.dumps(changed),
             evidence=json.dumps([dump(e) for e in evidence], ensure_ascii=False),
         )
-        if ended:
-            self._write_report(self.trees.stat(start, final))
         shutil.rmtree(state_dir(self.store.home) / "copies" / self.plan.run_id, ignore_errors=True)
         return str(self.store.run_row(self.number)["outcome"])
 
-    def _write_report(self, diff_stat: str) -> None:
-        result = views.result(self.store, self.number)
+    def _write_report(self, end: End, evidence: tuple[Evidence, ...], changed: tuple[str, ...], stat: str) -> None:
         folder = self.context.directory
-        (folder / "report.md").write_text(report_markdown(result, diff_stat=diff_stat), encoding="utf-8")
+        result = replace(
+            views.result(self.store, self.number, outcome=end.outcome),
+            reason=end.reason,
+            question=end.question,
+            evidence=evidence,
+            changed_files=changed,
+            report_path=str(folder / "report.md"),
+        )
+        (folder / "report.md").write_text(report_markdown(result, diff_stat=stat), encoding="utf-8")
         text = json.dumps(report_json(result), ensure_ascii=False, indent=1)
         (folder / "report.json").write_text(text, encoding="utf-8")
 

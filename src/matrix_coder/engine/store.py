@@ -127,6 +127,7 @@ class Store:
         marks = ", ".join("?" * len(row))
         try:
             with self.transaction() as db:
+                self._require_apart(db, str(fields["workspace"]))
                 cursor = db.execute(f"insert into runs ({names}) values ({marks})", tuple(row.values()))
                 number = int(cursor.lastrowid or 0)
                 if session_id:
@@ -135,6 +136,13 @@ class Store:
         except sqlite3.IntegrityError as error:
             raise self._busy(str(fields["workspace"])) from error
         return number
+
+    def _require_apart(self, db: sqlite3.Connection, workspace: str) -> None:
+        """No live run above or below this directory, whose files would be both runs'. Raises WorkspaceBusy."""
+        for row in db.execute("select id, workspace from runs where status != 'ended'").fetchall():
+            one, other = Path(workspace), Path(row["workspace"])
+            if one != other and (one.is_relative_to(other) or other.is_relative_to(one)):
+                raise self._busy(row["workspace"])
 
     def _busy(self, workspace: str) -> WorkspaceBusy:
         rows = self.read("select id from runs where workspace = ? and status != 'ended'", workspace)
@@ -182,6 +190,11 @@ class Store:
         """Replace a run's limits, whatever its state."""
         with self.transaction() as db:
             db.execute("update runs set limits = ? where id = ?", (limits, number))
+
+    def add_check_seconds(self, number: int, seconds: float) -> None:
+        """Count what the checks took towards the run's time."""
+        with self.transaction() as db:
+            db.execute("update runs set check_seconds = check_seconds + ? where id = ?", (seconds, number))
 
     def reopen(self, number: int) -> bool:
         """Queue an ended or paused run again, to go on from its last step. False when it is live."""

@@ -72,6 +72,7 @@ def _run_view(row: sqlite3.Row, steps: list[sqlite3.Row]) -> RunView:
 
 def _step_view(row: sqlite3.Row) -> StepView:
     return StepView(
+        name=row["step"],
         number=row["number"],
         iteration=row["iteration"],
         role=row["role"],
@@ -92,18 +93,19 @@ def baseline(store: Store, number: int) -> tuple[Evidence, ...]:
     return load_evidence(json.loads(store.run_row(number)["baseline"]))
 
 
-def result(store: Store, number: int) -> SpecialistResult:
-    """The result of a run that has ended. Raises RunUnknown; ValueError while the run is live."""
+def result(store: Store, number: int, *, outcome: RunOutcome | None = None) -> SpecialistResult:
+    """The result of a run that ended, or is about to as `outcome`. Raises RunUnknown; ValueError while it is live."""
     row = store.run_row(number)
     run = _run_view(row, store.step_rows(number))
-    if run.outcome is None:
+    ended = run.outcome or outcome
+    if ended is None:
         raise ValueError(f"run {run.run_id} has not ended")
     report = run_dir(store.home, run.run_id) / "report.md"
     return SpecialistResult(
         run_id=run.run_id,
         workflow=run.workflow,
         goal=run.goal,
-        outcome=run.outcome,
+        outcome=ended,
         reason=run.reason,
         iterations=run.iteration,
         cap=run.cap,

@@ -17,7 +17,7 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 
 from ..core.errors import StoreUntrusted
 from ..core.models import RunOutcome
-from . import driver
+from . import driver, guarded
 from .paths import state_dir
 from .procs import end_everything
 from .spawn import WorkerLock
@@ -28,6 +28,7 @@ PROTOCOL = "matrix-driver-1"
 IDLE_SECONDS = 30.0
 _TICK_S = 0.1
 _DRAIN_S = 0.4
+_LOCK_TRIES = 5
 
 
 def prepare_database(path: Path) -> None:
@@ -90,7 +91,7 @@ class Worker:
     def serve(self) -> None:
         """Work until idle or told to stop. Returns at once where another worker holds the store."""
         os.chdir(state_dir(self.home))
-        while self.lock.acquire():
+        while self._acquire():
             store = Store(self.home)
             driver.connect(store)
             self._launch()
@@ -106,6 +107,14 @@ class Worker:
             if not self._live(store):
                 self.on_leave()
                 return
+
+    def _acquire(self) -> bool:
+        """Whether this is the store's worker now. Somebody who only looks holds the lock for a moment, too."""
+        for _ in range(_LOCK_TRIES):
+            if self.lock.acquire():
+                return True
+            time.sleep(_TICK_S)
+        return False
 
     def _launch(self) -> None:
         database = state_dir(self.home) / "dbos.db"
@@ -164,6 +173,7 @@ class Worker:
     def _drain(self, store: Store) -> None:
         """Leave at once: the threads of live steps have parked, their processes are ended, their runs stay pending."""
         time.sleep(_DRAIN_S)
+        guarded.end_all()
         rows = store.read(
             "select s.* from steps s join runs r on r.id = s.run_id where s.result is null and r.status != 'ended'"
         )

@@ -212,9 +212,24 @@ class Trees:
 
     def diff(self, before: str, after: str) -> str:
         """The unified diff between two recorded trees."""
-        return self._git(
-            "diff-tree", "-r", "-p", "--text", "--no-ext-diff", "--no-textconv", "--no-color", before, after
-        )
+        return self._git("diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color", before, after)
+
+    def write_diff(self, before: str, after: str, file: Path) -> None:
+        """The unified diff between two recorded trees, written to a file as it comes; binaries are only named."""
+        words = ["diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color", before, after]
+        config = [x for c in _CONFIG for x in ("-c", c)]
+        with file.open("wb") as sink:
+            done = subprocess.run(
+                ["git", *config, *words],
+                cwd=self.git_dir,
+                env=self._environment(),
+                stdout=sink,
+                stderr=subprocess.DEVNULL,
+                timeout=_GIT_SECONDS,
+                check=False,
+            )
+        if done.returncode:
+            raise GitFailed("a diff of two recorded trees", f"exit {done.returncode}", f"look at {self.git_dir}")
 
     def stat(self, before: str, after: str) -> str:
         """The diff between two recorded trees as a short table of files and line counts."""
@@ -226,7 +241,11 @@ def throw_away_copy(workspace: Path, target: Path) -> Path:
     if target.exists():
         shutil.rmtree(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    _run(["cp", "--archive", "--reflink=auto", "--", str(workspace), str(target)], cwd=target.parent, env=None)
+    with contextlib.suppress(GitFailed):
+        # A file that vanishes while it is copied, or that can't be read, is no reason not to look at the others.
+        _run(["cp", "--archive", "--reflink=auto", "--", str(workspace), str(target)], cwd=target.parent, env=None)
+    if not target.is_dir():
+        raise GitFailed(f"a copy of {workspace}", f"none at {target}", "check the disk's space")
     link = target / ".git"
     if link.is_symlink() or link.is_file():
         # A linked worktree or submodule: git commands in the copy would write into the original's directory.
@@ -271,7 +290,8 @@ def _run(command: list[str], *, cwd: Path, env: dict[str, str] | None, stdin: by
             command, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=_GIT_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise GitFailed(f"`{command[0]}` to run", str(error), "check that it is installed") from error
+        remedy = "check that it is installed" if cwd.is_dir() else f"{cwd} is gone"
+        raise GitFailed(f"`{command[0]}` to run", str(error), remedy) from error
     if done.returncode:
         words = done.stderr.decode("utf-8", "replace").strip()[-400:]
         raise GitFailed(

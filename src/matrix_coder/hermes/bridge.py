@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 
 from ..core.models import RunStatus, RunView
 from ..engine import views
-from ..engine.paths import marker, private_dir, state_dir
+from ..engine.paths import marker
 from ..engine.store import Store
+from .markers import raise_marker
 
 
 class HermesBridge:
@@ -58,16 +58,3 @@ class HermesBridge:
         if not waiting:
             with suppress(OSError):
                 marker(self.store.home, session_id).unlink()
-
-
-def raise_marker(home: Path, session_id: str) -> None:
-    """Say that the session has something to be told about."""
-    file = marker(home, session_id)
-    private_dir(state_dir(home))
-    private_dir(file.parent)
-    file.touch(mode=0o600)
-
-
-def has_marker(home: Path, session_id: str) -> bool:
-    """Whether the session has something to be told about; costs one stat."""
-    return bool(session_id) and marker(home, session_id).exists()

@@ -15,9 +15,8 @@ from ..core.registry import load_workflow
 from ..core.render import headline
 from ..engine.paths import hermes_home, run_dir
 from . import surface
-from .bridge import has_marker, raise_marker
 from .follow import progress_line
-from .settings import load_settings, run_options
+from .markers import has_marker, raise_marker
 
 _MAX_REPORT = 5_000
 
@@ -34,27 +33,27 @@ class ChatRuns:
     ) -> str:
         """Start the run that a header asks for; the text for the model. Raises MatrixError when none was started."""
         from ..engine.client import Client, Start, require_engine  # noqa: PLC0415 - routing must work without it
+        from .settings import load_settings, run_options  # noqa: PLC0415 - only a start needs them
 
         require_engine()
         options: dict[str, Any] = dict(decision.options)
         if options.get("isolate"):
             raise InputError("a run in place", "isolate=yes, which this version can't do yet", "leave it out")
         limits = load_settings(self.home).run_limits(options)
-        client = Client(self.home)
+        start = Start(
+            workflow=str(decision.role),
+            goal=decision.goal,
+            workspace=Path(surface.working_directory(), Path(options.get("in") or "").expanduser()),
+            session_id=session_id,
+            domain=decision.domain or "",
+            commands=tuple(options.get("check") or ()),
+            limits=limits,
+            options=run_options(options),
+        )
+        start.check()
+        run = Client(self.home).start(start)
         if session_id:
             raise_marker(self.home, session_id)
-        run = client.start(
-            Start(
-                workflow=str(decision.role),
-                goal=decision.goal,
-                workspace=Path(options.get("in") or surface.working_directory()),
-                session_id=session_id,
-                domain=decision.domain or "",
-                commands=tuple(options.get("check") or ()),
-                limits=limits,
-                options=run_options(options),
-            )
-        )
         if surface.is_one_shot(platform):
             return self._wait(run, limits.budget_s)
         return workflow_chat_text(

@@ -8,10 +8,10 @@ from ..core.decision import Decision, GateOutcome
 from ..core.ports import CardEnd
 from ..engine.paths import hermes_home
 from . import surface
-from .settings import KanbanSettings, Mirror, load_settings
 
 if TYPE_CHECKING:
     from .kanban_thread import SpecialistThread
+    from .settings import KanbanSettings
 
 _FLUSH_S = 2.0
 
@@ -20,7 +20,7 @@ class SpecialistCards:
     """Opens and closes cards from the turn's hooks without ever waiting for the board, but at a process's end."""
 
     def __init__(self, settings: KanbanSettings | None = None) -> None:
-        self._settings = settings or load_settings(hermes_home()).kanban
+        self._given = settings
         self._thread: SpecialistThread | None = None
         self._open: dict[str, Decision] = {}
 
@@ -43,9 +43,17 @@ class SpecialistCards:
             self._thread.stop(_FLUSH_S)
             self._thread = None
 
+    @property
+    def _settings(self) -> KanbanSettings:
+        """Read with the first specialist's turn: ordinary turns need none."""
+        from .settings import load_settings  # noqa: PLC0415 - brings the validating library
+
+        self._given = self._given or load_settings(hermes_home()).kanban
+        return self._given
+
     def _wanted(self, decision: Decision) -> bool:
-        mirror = self._settings.mirror
-        return mirror is Mirror.ALL or (mirror is Mirror.EXPLICIT and decision.outcome is GateOutcome.EXPLICIT)
+        wanted = {"all"} if decision.outcome is not GateOutcome.EXPLICIT else {"all", "explicit"}
+        return self._settings.mirror.value in wanted
 
     def _writer(self) -> SpecialistThread:
         from .kanban import KanbanMirror  # noqa: PLC0415 - loads the host's board with the first card

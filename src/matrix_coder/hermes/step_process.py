@@ -1,14 +1,16 @@
 """The process of one step: a headless parent of the host, one child through `delegate_task`, its report.
 
-It talks to the engine over two inherited pipes. On one it writes a JSON object a line: what the child does, its
-report, how the call came back. The other is a lease: when its writing end closes, the engine is gone, and a
-guardian ends this process with everything it started. Neither pipe is inherited by what the child runs.
+It talks to the engine over an inherited pipe: a JSON object a line says what the child does, its report, how the
+call came back. Each line carries a word that the engine handed to this process alone, so that a program which finds
+the pipe can't speak for the step. What the child runs inherits neither.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +18,9 @@ from typing import Any
 
 from ..core.report import REPORT_SCHEMA, ReportRejected, parse_report
 from ..core.serde import dump
-from ..engine.procs import leave_guardian
 
 TOOLSET = "matrix_coder_step"
+_PR_SET_DUMPABLE = 4
 _WRITE_TOOLS = frozenset({"write_file", "patch"})
 
 
@@ -27,10 +29,11 @@ class Channel:
     """The way to the engine. One line, one message; safe to call from any thread."""
 
     fd: int
+    token: str
     _lock: threading.Lock
 
     def send(self, kind: str, **data: object) -> None:
-        line = json.dumps({"kind": kind, **data}, ensure_ascii=False).encode() + b"\n"
+        line = json.dumps({"kind": kind, "token": self.token, **data}, ensure_ascii=False).encode() + b"\n"
         with self._lock:
             view = memoryview(line)
             while view:
@@ -69,8 +72,12 @@ class Step:
             "words": _words(kw.get("error")) or str(kw.get("reason") or ""),
         }
 
-    def on_api_success(self, **_: Any) -> None:
+    def on_api_success(self, **kw: Any) -> None:
         self.error = None
+        usage = kw.get("usage")
+        if isinstance(usage, dict):
+            tokens = {name: _whole(usage.get(f"{name}_tokens")) for name in ("input", "output")}
+            self.channel.send("usage", **tokens)
 
     def before_tool(self, **kw: Any) -> dict[str, str] | None:
         """Tell the engine what the child is about to do; refuse what nobody was asked about."""
@@ -103,19 +110,21 @@ class Step:
         return path.resolve().is_relative_to(Path(self.job["workspace"]).resolve())
 
 
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
 def _words(error: object) -> str:
     if isinstance(error, dict):
         return str(error.get("message") or error)[:500]
     return str(error or "")[:500]
 
 
-def main(job_file: str, channel_fd: int, lease_fd: int) -> int:
+def main(job_file: str, channel_fd: int) -> int:
     """Run the step that the job file describes; the engine reads the result from the channel."""
     job: dict[str, Any] = json.loads(Path(job_file).read_text(encoding="utf-8"))
-    for fd in (channel_fd, lease_fd):
-        os.set_inheritable(fd, False)
-    leave_guardian(lease_fd, job["cookie"], close=[channel_fd])
-    channel = Channel(channel_fd, threading.Lock())
+    os.set_inheritable(channel_fd, False)
+    channel = Channel(channel_fd, _private_word(), threading.Lock())
     step = Step(job, channel)
     parent = _parent(step)
     _ask(parent, step, job["task"], job["context"])
@@ -123,6 +132,15 @@ def main(job_file: str, channel_fd: int, lease_fd: int) -> int:
         _ask(parent, step, job["task"], _again(job))
     channel.send("end")
     return 0
+
+
+def _private_word() -> str:
+    """The word that messages carry, from a standard input that nobody reads after us; and no look into our memory."""
+    word = sys.stdin.readline().strip()
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    return word
 
 
 def _again(job: dict[str, Any]) -> str:
@@ -160,6 +178,7 @@ def _parent(step: Step) -> Any:
     ):
         context.register_hook(hook, callback)
     create_custom_toolset(TOOLSET, "the report of one workflow step", ["matrix_report"], [])
+    _hide_foreign_credentials()
     config = load_config()
     model = config["model"]
     name = model.get("default", "") if isinstance(model, dict) else str(model)
@@ -179,6 +198,14 @@ def _parent(step: Step) -> Any:
     parent._print_fn = _quiet
     parent._safe_print = _quiet
     return parent
+
+
+def _hide_foreign_credentials() -> None:
+    """Drop what looks like a credential and is none of the host's: it would reach the child's shell unfiltered."""
+    from tools.environments.local import _HERMES_PROVIDER_ENV_BLOCKLIST as known  # noqa: PLC0415, N811 - the host's
+
+    for name in [n for n in os.environ if n.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) and n not in known]:
+        del os.environ[name]
 
 
 def _quiet(*_: object, **__: object) -> None:

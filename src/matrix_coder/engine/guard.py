@@ -1,0 +1,166 @@
+"""Runs one command so that nothing of it can outlive its end, and so that a reading step can't write.
+
+    python -I -S guard.py LEASE_FD [--protect DIRECTORY --keep DIRECTORY ...] -- COMMAND ...
+
+A process of its own between the engine and the command, with nothing but the standard library. It is the reaper
+of everything below it: a daemon that has left its session, its parent and its environment still ends up as its
+child. It ends them all when the command ends, when the engine lets go of the lease (a pipe), and so also when the
+engine is killed. Its exit code is the command's, as a shell would tell it.
+
+With `--protect`, the kernel (Landlock) refuses every write below that directory, to the command and to all that it
+starts; `--keep` names directories below or beside it that stay writable. Where the kernel has no Landlock, nothing
+is refused, and the engine's look at the tree before and after is what is left.
+"""
+
+import ctypes
+import os
+import select
+import signal
+import struct
+import sys
+import time
+
+_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_RULE_PATH_BENEATH = 1
+_WRITE_FILE, _TRUNCATE, _REFER = 1 << 1, 1 << 14, 1 << 13
+# Removing and making directories, files, sockets, pipes, devices and links.
+_CHANGES = sum(1 << bit for bit in range(4, 13))
+_ENGINE_GONE = 70
+
+
+def main(arguments: "list[str]") -> int:
+    """Run the command of this command line; its exit code."""
+    split = arguments.index("--")
+    options, command = arguments[:split], arguments[split + 1 :]
+    lease = int(options[0])
+    protect = [options[i + 1] for i, word in enumerate(options) if word == "--protect"]
+    keep = [options[i + 1] for i, word in enumerate(options) if word == "--keep"]
+    _libc().prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    child = os.fork()
+    if child == 0:
+        _become(command, lease, protect, keep)
+    code = _wait(child, lease)
+    _end_all()
+    return code
+
+
+def _become(command: "list[str]", lease: int, protect: "list[str]", keep: "list[str]") -> None:
+    try:
+        os.setsid()
+        os.close(lease)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if protect:
+            forbid_writes(protect[0], keep)
+        os.execvp(command[0], command)
+    except OSError as error:
+        os.write(2, f"{command[0]}: {error}\n".encode())
+    finally:
+        os._exit(127)
+
+
+def _wait(child: int, lease: int) -> int:
+    """The command's exit code once it has ended, or the code for a lease that was let go."""
+    ended = os.pidfd_open(child)
+    while True:
+        ready, _, _ = select.select([ended, lease], [], [])
+        if lease in ready and not os.read(lease, 1):
+            return _ENGINE_GONE
+        if ended in ready:
+            _, status = os.waitpid(child, 0)
+            code = os.waitstatus_to_exitcode(status)
+            return 128 - code if code < 0 else code
+
+
+def _end_all() -> None:
+    """Kill whatever is below this process until there is nothing: its orphans have become its own children."""
+    while True:
+        for pid in _descendants(os.getpid()):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.01)
+
+
+def _descendants(root: int) -> "list[int]":
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as stat:
+                    # The second field is a program's name in brackets, and may hold anything.
+                    parent = int(stat.read().rpartition(b")")[2].split()[1])
+            except (OSError, IndexError, ValueError):
+                continue
+            children.setdefault(parent, []).append(int(name))
+    found, todo = [], [root]
+    while todo:
+        below = children.get(todo.pop(), [])
+        found += below
+        todo += below
+    return found
+
+
+def forbid_writes(protect: str, keep: "list[str]") -> bool:
+    """Let this process and all it starts write nothing below `protect`; whether the kernel could do that.
+
+    Landlock knows only what is allowed. So everything beside the path to `protect` is allowed, level by level, and
+    new entries right in the directories on that path are not: temporary files belong into a directory of `keep`.
+    """
+    libc = _libc()
+    abi = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
+    if abi < 1:
+        return False
+    changes = _CHANGES | (_REFER if abi >= 2 else 0)
+    handled = _WRITE_FILE | changes | (_TRUNCATE if abi >= 3 else 0)
+    attribute = ctypes.create_string_buffer(struct.pack("Q", handled))
+    ruleset = libc.syscall(_CREATE_RULESET, attribute, ctypes.c_size_t(8), ctypes.c_uint32(0))
+    if ruleset < 0:
+        return False
+    for path in [*_beside(os.path.realpath(protect)), *keep]:
+        _allow(libc, ruleset, path, handled, changes)
+    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    return bool(libc.syscall(_RESTRICT_SELF, ruleset, ctypes.c_uint32(0)) == 0)
+
+
+def _beside(path: str) -> "list[str]":
+    """Every entry of every directory above `path`, but for the one that leads to it."""
+    found = []
+    while path != "/":
+        above, name = os.path.split(path)
+        try:
+            found += [os.path.join(above, entry) for entry in os.listdir(above) if entry != name]
+        except OSError:
+            pass
+        path = above
+    return found
+
+
+def _allow(libc: "ctypes.CDLL", ruleset: int, path: str, handled: int, changes: int) -> None:
+    try:
+        # A link may lead right back to what is protected; what it leads to elsewhere is allowed by its own place.
+        fd = os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return
+    try:
+        rights = handled if os.path.isdir(path) and not os.path.islink(path) else handled & ~changes
+        rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, fd))
+        libc.syscall(_ADD_RULE, ruleset, ctypes.c_uint32(_RULE_PATH_BENEATH), rule, ctypes.c_uint32(0))
+    finally:
+        os.close(fd)
+
+
+def _libc() -> "ctypes.CDLL":
+    return ctypes.CDLL(None, use_errno=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
