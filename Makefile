@@ -3,6 +3,7 @@
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 	"$$p" -c 'import sys, venv, ensurepip; sys.exit(not (3,11) <= sys.version_info[:2] < (3,14))' >/dev/null 2>&1 && { echo $$p; break; }; done)
 VENV := .venv
+JOBS ?= 2
 BIN := $(VENV)/bin
 
 .PHONY: help setup demo test lint clean
@@ -29,7 +30,7 @@ lint: setup
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS)
 
 demo: setup
 	@$(BIN)/python scripts/demo.py
