@@ -257,9 +257,8 @@ def curve(scores, acts, args):
             calm = sorted((v for c, v in own if not c), reverse=True)
             at = max(calm[int(most * len(calm))], -50.0)
             tp, fp = sum(c and v > at for c, v in own), sum(v > at and not c for c, v in own)
-            print(
-                f"  at {100 * most:.0f} % false activations: threshold {at:.2f}, F1 {2 * tp / (tp + fp + sum(c for c, _ in own)):.3f}"
-            )
+            f1 = 2 * tp / (tp + fp + sum(c for c, _ in own))
+            print(f"  at {100 * most:.0f} % false activations: threshold {at:.2f}, F1 {f1:.3f}")
     for y, got in sorted(acts.items()):
         print(
             y,
