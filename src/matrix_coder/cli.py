@@ -314,6 +314,15 @@ def _chat_command(name: str, *words: str) -> None:
     click.echo(Commands().call(name, list(words), ""))
 
 
+@cli.command(name="dashboard-link")
+def dashboard_link() -> None:
+    """Make the Matrix page appear in `hermes dashboard`, for an installation by pip."""
+    from .engine.paths import hermes_home  # noqa: PLC0415
+    from .hermes.page_link import link_page  # noqa: PLC0415
+
+    click.echo(link_page(hermes_home()))
+
+
 @cli.command()
 @click.argument("text")
 def why(text: str) -> None:
