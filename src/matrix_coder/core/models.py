@@ -69,6 +69,17 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """A part of a goal that can be worked on by itself. It owns files (paths or patterns), or a topic to read up on."""
+
+    name: str
+    role: str
+    goal: str
+    files: tuple[str, ...] = ()
+    topic: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepReport:
     """One specialist's answer to its step, as it was handed in or as the engine had to judge it."""
 
@@ -79,6 +90,7 @@ class StepReport:
     positive_observations: tuple[str, ...] = ()
     recommendation: str = ""
     dropped_findings: int = 0
+    units: tuple[Unit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,8 +150,12 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepView:
-    """One step of a run as the store shows it. Times are seconds since the epoch, 0 when not yet."""
+    """One step of a run as the store shows it. Times are seconds since the epoch, 0 when not yet.
 
+    `name` is the step's in its definition, or `units/<unit>` for one of the units that a step is made of.
+    """
+
+    name: str = ""
     number: int
     iteration: int
     role: str
@@ -154,6 +170,11 @@ class StepView:
     started_at: float = 0.0
     ended_at: float = 0.0
     child_session: str = ""
+
+    @property
+    def unit(self) -> str:
+        """The unit's name; empty for a step of its own."""
+        return self.name.partition("/")[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

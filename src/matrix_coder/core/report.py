@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import cast
 
-from .models import Finding, Severity, StepReport, StepVerdict
+from .models import Finding, Severity, StepReport, StepVerdict, Unit
+from .names import Role
+from .units import UnitsInvalid, parse_units
 
 MAX_TEXT = 4_000
 MAX_ITEMS = 50
@@ -49,6 +51,43 @@ REPORT_SCHEMA: dict[str, object] = {
     },
 }
 
+UNITS_SCHEMA: dict[str, object] = {
+    "type": "array",
+    "description": (
+        "The units that the goal is cut into; they are worked on at the same time. No path may belong to two of them, "
+        "not even one that a pattern could match."
+    ),
+    "items": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": "Short and unique: lower-case letters, digits, - and _."},
+            "role": {
+                "type": "string",
+                "enum": [r.value for r in Role],
+                "description": "executor for a unit that changes files; explore, review, debug to look into a topic.",
+            },
+            "goal": {"type": "string", "description": "What should be true at the end; it has to read well alone."},
+            "files": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "For a unit that changes files: every path, directory or pattern (*, **) that it may "
+                "change or create, relative to the workspace; tests and lock files, too.",
+            },
+            "topic": {"type": "string", "description": "For a unit that only reads: what it looks into."},
+        },
+        "required": ["name", "role", "goal"],
+    },
+}
+
+
+def report_schema(*, units: bool = False) -> dict[str, object]:
+    """The report tool as a model sees it; with `units` for the step that plans them."""
+    if not units:
+        return REPORT_SCHEMA
+    parameters = cast("dict[str, dict[str, object]]", REPORT_SCHEMA["parameters"])
+    properties = {**parameters["properties"], "units": UNITS_SCHEMA}
+    return {**REPORT_SCHEMA, "parameters": {**parameters, "properties": properties}}
+
 
 class ReportRejected(ValueError):
     """The report can't be read; the message says what was expected."""
@@ -75,7 +114,15 @@ def parse_report(arguments: Mapping[str, object]) -> StepReport:
         open_questions=_texts(arguments.get("open_questions")),
         positive_observations=_texts(arguments.get("positive_observations")),
         recommendation=_text(arguments.get("recommendation")),
+        units=_units(arguments.get("units")),
     )
+
+
+def _units(raw: object) -> tuple[Unit, ...]:
+    try:
+        return parse_units(raw) if raw else ()
+    except UnitsInvalid as invalid:
+        raise ReportRejected(str(invalid)) from invalid
 
 
 def _text(value: object) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TypeAlias, cast
 
-from .models import Evidence, Finding, Severity, StepReport, StepVerdict, Usage
+from .models import Evidence, Finding, Severity, StepReport, StepVerdict, Unit, Usage
 
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
 
 
-def dump(value: StepReport | Evidence | Usage) -> dict[str, Json]:
+def dump(value: StepReport | Evidence | Usage | Unit) -> dict[str, Json]:
     """The value as plain JSON data."""
     return cast("dict[str, Json]", plain(asdict(value)))
 
@@ -35,6 +35,18 @@ def load_report(data: Mapping[str, Json]) -> StepReport:
         positive_observations=_texts(data, "positive_observations"),
         recommendation=str(data.get("recommendation") or ""),
         dropped_findings=int(cast("int", data.get("dropped_findings") or 0)),
+        units=tuple(load_unit(u) for u in cast("list[dict[str, Json]]", data.get("units") or [])),
+    )
+
+
+def load_unit(data: Mapping[str, Json]) -> Unit:
+    """The unit that `dump` wrote."""
+    return Unit(
+        name=str(data["name"]),
+        role=str(data["role"]),
+        goal=str(data["goal"]),
+        files=_texts(data, "files"),
+        topic=str(data.get("topic") or ""),
     )
 
 

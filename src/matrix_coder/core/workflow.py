@@ -7,7 +7,7 @@ The rule that everything rests on: a specialist's words can lower a run's outcom
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -20,6 +20,8 @@ from .registry import WorkflowDefinition
 _RAN_NOTHING = frozenset({4, 5, 126, 127})
 # Ended from outside (SIGINT, SIGKILL, SIGTERM), as the shell and as the kernel say it; None is our own time limit.
 _CUT_OFF = frozenset({None, 130, 137, 143, -2, -9, -15})
+# The ends that a missing unit changes; whatever else ended the run is said as it is.
+_ENDS_OF_UNITS = frozenset({RunOutcome.VERIFIED, RunOutcome.UNVERIFIED, RunOutcome.FAILED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +58,8 @@ class StepResult:
     """What came of a step.
 
     `stop` is set when the run must end here, whatever the report says; `guard` is what the engine's look at the
-    tests themselves came to, and `tampering` what it found, a line each.
+    tests themselves came to, and `tampering` what it found, a line each. A step that was worked on in units says
+    which of them failed (name and why) or changed nothing, and the last number that they took.
     """
 
     report: StepReport
@@ -64,6 +67,9 @@ class StepResult:
     stop: End | None = None
     guard: Guard = Guard.ABSENT
     tampering: tuple[str, ...] = ()
+    failed_units: tuple[str, ...] = ()
+    empty_units: tuple[str, ...] = ()
+    last_number: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +87,7 @@ class Course:
         self._definition = definition
         self._baseline = baseline
         self._history: list[Pass] = []
+        self._units = StepResult(report=StepReport(verdict=StepVerdict.PASS))
         self.move: Move = begin(definition, baseline)
 
     def take(self, result: StepResult, *, cap: int, redo: bool = False) -> Move:
@@ -88,6 +95,9 @@ class Course:
         at = self.move
         if isinstance(at, End):
             raise ValueError(f"the run has ended as {at.outcome}; it takes no step's result")
+        if self._definition.steps[at.step].fan_out:
+            self._units = result
+        at = replace(at, number=max(at.number, result.last_number))
         if redo:
             self.move = RunStep(step=at.step, number=at.number + 1, iteration=at.iteration)
         else:
@@ -95,7 +105,21 @@ class Course:
                 self._definition, at, result, cap=cap, baseline=self._baseline, history=tuple(self._history)
             )
             self._history += passes(result)
+            self.move = _with_units(self.move, self._units)
         return self.move
+
+
+def _with_units(move: Move, units: StepResult) -> Move:
+    """The move, but for an end that speaks for the whole although some units are not in it."""
+    if isinstance(move, RunStep) or move.outcome not in _ENDS_OF_UNITS:
+        return move
+    if units.failed_units:
+        reason = f"units that failed: {'; '.join(units.failed_units)}. Of the rest: {move.reason}"
+        return replace(move, outcome=RunOutcome.FAILED, reason=reason)
+    if units.empty_units and move.outcome is RunOutcome.VERIFIED:
+        reason = f"units that changed nothing: {', '.join(units.empty_units)}. Of the rest: {move.reason}"
+        return replace(move, outcome=RunOutcome.UNVERIFIED, reason=reason)
+    return move
 
 
 def begin(definition: WorkflowDefinition, baseline: tuple[Evidence, ...] = ()) -> Move:
