@@ -21,6 +21,8 @@ _NAMED = {
     "plan": Role.PLAN,
 }
 _TECHNICAL = frozenset("SLDXIFG")
+_TESTS = ("tests", "unit test", "integration test", "regression test", "e2e test", "test for")
+_MORE = frozenset({"add", "write", "create", "need", "generate", "extend", "strengthen", "raise", "increase", "cover"})
 _NEAR = frozenset({"this", "these", "our", "what's this", "what does this", "what is this", "is this safe", "is our"})
 _ORDERS = frozenset("AD")
 _DAILY = frozenset("EOHKC")
@@ -34,9 +36,19 @@ def named_role(reading: Reading) -> Role | None:
     if len(reading.lemmas) < 2:
         return None
     at = lead_of(reading)
+    if _wants_tests(reading, at):
+        return Role.TEST
     if reading.classes[at + 1 : at + 2] in (["v"], [":"], [","]) or reading.surfaces[at] != reading.lemmas[at]:
         return None
     return _NAMED.get(reading.lemmas[at]) or _asked_role(reading, at)
+
+
+def _wants_tests(reading: Reading, at: int) -> bool:
+    """`add ... tests`, `tests for ...`: tests to be written, not tests that fail."""
+    if "test" not in reading.roles or "Q" in reading.classes or "X" in reading.classes:
+        return False
+    first = reading.lemmas[at]
+    return reading.roles[0] == "test" if first.startswith(_TESTS) else first in _MORE
 
 
 def is_named_request(reading: Reading) -> bool:

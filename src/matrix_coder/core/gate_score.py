@@ -116,6 +116,10 @@ def route_features(reading: Reading) -> list[str]:
         found += ["@any:" + name for name in set(roles)]
         if len(roles) > 1:
             found.append(f"@two:{roles[0]}>{roles[1]}")
+    order = "order" if act_of(reading)[-1:] in "AD" else "none"
+    fault = "fault" if {"Q", "X"}.intersection(reading.classes) or "X" in reading.pasted else "calm"
+    found.append(f"@{order}/{fault}/{'trace' if 'trace' in reading.kinds else 'plain'}")
+    found.append(f"@{order}/{roles[0] if roles else '-'}/{fault}")
     best = best_domain(reading)
     found.append("@dom:" + (best or "none"))
     for name, score in domain_scores(reading).items():
