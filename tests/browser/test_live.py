@@ -160,3 +160,21 @@ def test_page_when_the_store_can_not_be_read_then_the_way_out_and_back(open_page
         expect(page.get_by_role("alert")).to_contain_text("limits.cap")
     finally:
         dashboard.close()
+
+
+def test_page_when_a_view_is_opened_while_the_dashboard_is_away_then_it_comes_by_itself(
+    open_page: Open, tmp_path: Path
+) -> None:
+    """A view that could not be asked for is told as such, and is there once the dashboard answers again."""
+    home = HermesHome(tmp_path, NOWHERE)
+    number = Seeds(home.path).ended(RunOutcome.VERIFIED, "seen at last")
+    first = Dashboard(home)
+    page = open_page(first, "#/routing")
+    first.close()
+    page.evaluate(f"location.hash = '#/runs/r{number}'")
+    expect(page.get_by_role("alert")).to_contain_text("does not answer")
+    second = Dashboard(home, port=first.port)
+    try:
+        expect(page.locator(".mc-head")).to_contain_text("seen at last")
+    finally:
+        second.close()

@@ -358,6 +358,50 @@ def test_cancel_when_the_run_is_live_then_it_ends_as_cancelled_and_the_stream_te
     forget(place, number)
 
 
+def test_steer_and_raise_when_the_run_is_live_then_the_worker_will_find_them(place: Place) -> None:
+    """Commands with arguments reach the store as the terminal's do: a word for the next step, and larger limits."""
+    number = place.seeds.new(goal="to be steered", workspace=place.home.root / "steered")
+    try:
+        commands = f"/runs/r{number}/commands"
+        steered = place.http.post(commands, json={"name": "steer", "arguments": {"text": "mind the tests"}})
+        assert steered.json()["message"] == f"The next step of r{number} will know it."
+        raised = place.http.post(commands, json={"name": "raise", "arguments": {"cap": 9, "minutes": "240"}})
+        assert raised.json()["run"]["cap"] == 9
+        budgets = {b["name"]: b["limit"] for b in place.get(f"/runs/r{number}")["budgets"]}
+        assert budgets == {"iterations": 9, "tokens": 2_000_000, "seconds": 240 * 60}
+        less = place.http.post(commands, json={"name": "raise", "arguments": {"cap": 2}})
+        assert problem(less) == (400, "input")
+        paused = place.http.post(commands, json={"name": "pause"})
+        assert paused.json()["message"] == f"r{number} waits before its next step."
+        rows = place.seeds.store.read("select kind, text from controls where run_id = ? order by id", number)
+        assert [r["kind"] for r in rows] == ["steer", "raise", "pause"]
+        assert rows[0]["text"] == "mind the tests"
+    finally:
+        place.seeds.store.end_run(number, RunOutcome.CANCELLED)
+        forget(place, number)
+
+
+def test_undo_when_asked_for_then_the_files_are_as_before_the_run(place: Place, tmp_path: Path) -> None:
+    """The button puts back what the run changed."""
+    repo = make_repo(tmp_path / "undone", {"a.txt": "before\n"})
+    number = place.seeds.new(goal="to be undone", workspace=repo)
+    trees = Trees(repo, run_dir(place.home.path, f"r{number}"))
+    start = trees.record()
+    (repo / "a.txt").write_text("after\n")
+    (repo / "b.txt").write_text("new\n")
+    after = trees.record()
+    place.seeds.store.update_run(number, start_tree=start)
+    place.seeds.step(number, 1, "executor", 1, trees=(start, after))
+    place.seeds.store.end_run(number, RunOutcome.FAILED, final_tree=after)
+    try:
+        answer = place.http.post(f"/runs/r{number}/commands", json={"name": "undo"})
+        assert answer.json()["message"] == f"2 file(s) are as they were before r{number}."
+        assert (repo / "a.txt").read_text() == "before\n"
+        assert not (repo / "b.txt").exists()
+    finally:
+        forget(place, number)
+
+
 def told(answer: httpx.Response) -> Iterator[dict[str, Any]]:
     """The events of a stream."""
     assert answer.headers["content-type"].startswith("text/event-stream")

@@ -5,7 +5,7 @@ import { Commands } from "./Commands";
 import { DiffView } from "./DiffView";
 import { Events, KEPT_EVENTS } from "./Events";
 import { useEvents } from "./follow";
-import { age, count, duration, moment, outcomeWord, tokens } from "./format";
+import { age, duration, moment, outcomeWord, tokens } from "./format";
 import { Link, LinkDot } from "./Link";
 import { stateOf } from "./RunList";
 import { React, useRef, useState } from "./sdk";
@@ -167,14 +167,19 @@ function Budgets({ budgets }: { budgets: Budget[] }): Element {
 }
 
 function RunDiff({ detail, path }: { detail: RunDetail; path: string }): Element {
-  const live = detail.run.outcome === null;
+  const [asked, setAsked] = useState(0);
   if (!detail.has_diff) return <p className="mc-note">There is no diff: the run has recorded no tree.</p>;
   return (
     <>
-      {live && (
-        <p className="mc-note">So far, up to {count(detail.steps.length, "step")}. Open this tab again for what came since.</p>
+      {detail.run.outcome === null && (
+        <div className="mc-more">
+          <span className="mc-dim">What the run has changed so far.</span>
+          <button type="button" className="mc-button" onClick={() => setAsked(asked + 1)}>
+            Show the newest
+          </button>
+        </div>
       )}
-      <DiffView path={`${path}/diff`} label="the diff" />
+      <DiffView key={asked} path={`${path}/diff`} label="the diff" />
     </>
   );
 }

@@ -14,7 +14,7 @@ interface Span {
 
 function spanOf(steps: StepShape[], now: number): Span {
   const starts = steps.map((s) => s.started_at).filter((t) => t > 0);
-  const ends = steps.map((s) => s.ended_at || now);
+  const ends = steps.map((s) => s.ended_at || now || s.started_at);
   return { from: Math.min(...starts), to: Math.max(...ends) };
 }
 
@@ -64,11 +64,12 @@ const Step = React.memo(function Step({ run, step, span, now }: {
 }): Element {
   const [open, setOpen] = useState(false);
   const id = useId();
-  const live = step.ended_at === 0;
-  const took = (live ? now : step.ended_at) - step.started_at;
+  const live = step.ended_at === 0 && now > 0;
+  const took = Math.max(0, (step.ended_at || now || step.started_at) - step.started_at);
   const all = Math.max(1, span.to - span.from);
   const left = ((step.started_at - span.from) / all) * 100;
-  const claimed = step.report?.verdict ?? step.status;
+  const cutOff = step.ended_at === 0 && !live;
+  const claimed = cutOff ? "cut off" : step.report?.verdict ?? step.status;
   // Colour is for what was verified; a claim has none to give.
   const proved = step.evidence.length === 0 ? "plain" : step.evidence.every((c) => c.passed) ? "ok" : "bad";
   return (
@@ -80,7 +81,7 @@ const Step = React.memo(function Step({ run, step, span, now }: {
           {step.attempt > 1 && <span className="mc-dim"> attempt {step.attempt}</span>}
         </span>
         <span className="mc-step-claim">
-          <span className="mc-dim">{live ? "is" : "claimed"}</span>{" "}
+          <span className="mc-dim">{live || cutOff ? "is" : "claimed"}</span>{" "}
           <Pill tone={live ? toneOf(claimed) : "claim"}>
             <Text>{claimed}</Text>
           </Pill>

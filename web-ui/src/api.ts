@@ -26,6 +26,7 @@ async function problemOf(answer: Response): Promise<Problem> {
   return { code: "http", message: `The dashboard answered with ${answer.status}.`, next: "Try again." };
 }
 
+const AGAIN_MS = 3000;
 const UNREACHABLE: Problem = {
   code: "unreachable",
   message: "The dashboard does not answer.",
@@ -78,6 +79,13 @@ export function useResource<T>(path: string | null): Resource<T> {
     );
     return () => stop.abort();
   }, [path, asked]);
+  // A dashboard that does not answer is asked again until it does; any other trouble waits for the person.
+  const away = state.path === path && state.problem?.code === UNREACHABLE.code;
+  useEffect(() => {
+    if (!away) return undefined;
+    const timer = setTimeout(() => setAsked((n) => n + 1), AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [away, state]);
   const reload = useCallback(() => setAsked((n) => n + 1), []);
   const current = state.path === path;
   return {

@@ -31,11 +31,13 @@ async def follow(home: Path, number: int | None, after: int, gone: Gone) -> Asyn
     reader comes back.
     """
     yield "retry: 1000\n: follows the run store\n\n"
+    store: Store | None = None
     ends = time.monotonic() + _LIFETIME_S
     pinged = time.monotonic()
     while time.monotonic() < ends and not _stopping() and not await gone():
         try:
-            rows = await asyncio.to_thread(_after, home, number, after)
+            store = store or await asyncio.to_thread(_opened, home)
+            rows = await asyncio.to_thread(_after, store, number, after) if store else []
         except (StoreError, sqlite3.Error):
             return
         for row in rows:
@@ -57,11 +59,14 @@ def _stopping() -> bool:
     return getattr(server, "should_exit", False) is True
 
 
-def _after(home: Path, number: int | None, after: int) -> list[sqlite3.Row]:
-    if not (state_dir(home) / "runs.db").is_file():
-        return []
+def _opened(home: Path) -> Store | None:
+    """The store; None before the first run makes it."""
+    return Store(home) if (state_dir(home) / "runs.db").is_file() else None
+
+
+def _after(store: Store, number: int | None, after: int) -> list[sqlite3.Row]:
     which, values = ("", [after]) if number is None else ("and run_id = ?", [after, number])
-    return Store(home).read(f"select * from events where id > ? {which} order by id limit {_BATCH}", *values)
+    return store.read(f"select * from events where id > ? {which} order by id limit {_BATCH}", *values)
 
 
 def _message(row: sqlite3.Row) -> str:
