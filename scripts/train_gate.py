@@ -35,7 +35,7 @@ def features(text: str) -> tuple[list[tuple[str, float]], list[tuple[str, float]
     """The features of a text for the coding score, and with those that only role and domain read."""
     reading = read(view(bounded(text.strip())), lexicon())
     scale = scale_of(reading)
-    row = [(f, scale) for f in sorted(word_features(reading))] + [(f, 1.0) for f in whole_features(reading)]
+    row = [(f, scale) for f in word_features(reading)] + [(f, 1.0) for f in whole_features(reading)]
     return row, row + [(f, 1.0) for f in route_features(reading)]
 
 
@@ -181,8 +181,8 @@ def main():
     ap.add_argument("--epochs", type=int, default=8)
     ap.add_argument("--l2", type=float, default=8e-2)
     ap.add_argument("--rate", type=float, default=0.15)
-    ap.add_argument("--role-l2", type=float, default=1e-2)
-    ap.add_argument("--domain-l2", type=float, default=1e-2)
+    ap.add_argument("--role-l2", type=float, default=4e-2)
+    ap.add_argument("--domain-l2", type=float, default=4e-2)
     ap.add_argument("--weight", type=float, default=3.0)
     ap.add_argument("--positive", type=float, default=0.1)
     ap.add_argument("--negative", type=float, default=0.6)

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, repeat
 from pathlib import Path
 
 from .gate_features import Reading
@@ -18,6 +18,7 @@ DOMAINS = ("none", *(d.value for d in Domain))
 _FULL_WORDS = 12
 _TECH = frozenset("SLDXIFGB")
 _LEANING = frozenset("WMUQVgfh/")
+_ZEROS = repeat(0.0)
 _ORDER = re.compile(r"[.,!?:jy(~)]([ADR])")
 _WISHES = frozenset({"need", "want", "would", "i'd", "like", "wants", "needs"})
 _OTHER = frozenset("EOHKC")
@@ -63,15 +64,15 @@ def _told(reading: Reading, at: int, first: str) -> str:
     return "asks" if "?" in reading.classes else "noun" if first in "WSLMUI" else "state"
 
 
-def word_features(reading: Reading) -> set[str]:
-    """Words, neighbours and runs of classes: what is scaled by length."""
+def word_features(reading: Reading) -> list[str]:
+    """Words, neighbours and runs of classes, each once, in their order: what is scaled by length."""
     lemmas = reading.lemmas
-    row = "^" + "".join(reading.classes) + "$"
-    found = set(lemmas)
-    found.update(map(" ".join, pairwise(lemmas)))
-    found.update(["=" + row[i : i + 2] for i in range(len(row) - 1)])
-    found.update(["=" + row[i : i + 3] for i in range(len(row) - 2)])
-    return found
+    row = "=^" + "".join(reading.classes) + "$"
+    found = dict.fromkeys(lemmas)
+    found |= dict.fromkeys(map(" ".join, pairwise(lemmas)))
+    found |= dict.fromkeys(["=" + row[i : i + 2] for i in range(1, len(row) - 1)])
+    found |= dict.fromkeys(["=" + row[i : i + 3] for i in range(1, len(row) - 2)])
+    return list(found)
 
 
 def whole_features(reading: Reading) -> list[str]:
@@ -84,7 +85,7 @@ def whole_features(reading: Reading) -> list[str]:
     found.append(f"#tech{tech}/lean{lean}")
     found.append(f"#tech{tech}/other{other}")
     found.append(f"#lean{lean}/other{other}" if tech == 0 else "#tech")
-    found += ["#has:" + c for c in set(classes)]
+    found += ["#has:" + c for c in dict.fromkeys(classes)]
     act = act_of(reading)
     found.append(f"#act:{act}")
     found.append(f"#act:{act}/tech{min(tech, 2)}{'l' if lean else ''}/other{min(other, 2)}")
@@ -113,7 +114,7 @@ def route_features(reading: Reading) -> list[str]:
     roles = reading.roles
     if roles:
         found.append("@first:" + roles[0])
-        found += ["@any:" + name for name in set(roles)]
+        found += ["@any:" + name for name in dict.fromkeys(roles)]
         if len(roles) > 1:
             found.append(f"@two:{roles[0]}>{roles[1]}")
     order = "order" if act_of(reading)[-1:] in "AD" else "none"
@@ -167,20 +168,17 @@ class Choice:
     votes: dict[str, dict[str, float]]
     start: dict[str, float]
 
-    def scores(self, words: set[str], whole: list[str], scale: float) -> dict[str, float]:
+    def scores(self, words: list[str], whole: list[str], scale: float) -> dict[str, float]:
         """One score for each name, in their order."""
-        out = dict(self.start)
-        get = self.votes.get
-        for feature in words:
-            votes = get(feature)
-            if votes is not None:
-                for name, value in votes.items():
-                    out[name] += scale * value
-        for feature in whole:
-            votes = get(feature)
-            if votes is not None:
-                for name, value in votes.items():
-                    out[name] += value
+        out = dict.fromkeys(self.names, 0.0)
+        for votes in filter(None, map(self.votes.get, words)):
+            for name, value in votes.items():
+                out[name] += value
+        for name, value in self.start.items():
+            out[name] = out[name] * scale + value
+        for votes in filter(None, map(self.votes.get, whole)):
+            for name, value in votes.items():
+                out[name] += value
         return out
 
 
@@ -208,8 +206,7 @@ def weights() -> Weights:
     return Weights(coding, roles, domains, coding.get("(bias)", 0.0))
 
 
-def coding_score(words: set[str], whole: list[str], scale: float, table: Weights) -> float:
+def coding_score(words: list[str], whole: list[str], scale: float, table: Weights) -> float:
     """Above zero the message asks for work on code."""
     get = table.coding.get
-    near = sum([get(f, 0.0) for f in words])
-    return table.bias + scale * near + sum([get(f, 0.0) for f in whole])
+    return table.bias + scale * sum(map(get, words, _ZEROS)) + sum(map(get, whole, _ZEROS))

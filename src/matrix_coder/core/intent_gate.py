@@ -45,7 +45,7 @@ _CLEAR, _NAMED_START, _NONE_START = 4, 2.0, 3.0
 class _Read(NamedTuple):
     seen: View
     reading: Reading
-    words: set[str]
+    words: list[str]
     whole: list[str]
     scale: float
     score: float
