@@ -169,7 +169,7 @@ def detail(store: Store, run_id: str) -> RunDetail:
         evidence=_checks(next((s.evidence for s in reversed(run.steps) if s.evidence), ())),
         changed=changed[:_SHOWN_NAMES],
         changed_count=len(changed),
-        budgets=_budgets(run, limits),
+        budgets=_budgets(run, limits, float(row["check_seconds"])),
         step_limit_s=float(limits.get("step_s", 0)),
         commands=offers(run),
         has_report=(directory / "report.md").is_file(),
@@ -179,8 +179,7 @@ def detail(store: Store, run_id: str) -> RunDetail:
     )
 
 
-def _budgets(run: RunView, limits: dict[str, Any]) -> list[Budget]:
-    checks = sum(e.duration_s for s in run.steps for e in s.evidence)
+def _budgets(run: RunView, limits: dict[str, Any], checks: float) -> list[Budget]:
     return [
         Budget(name="iterations", used=run.iteration, limit=run.cap),
         Budget(name="tokens", used=run.usage.tokens, limit=float(limits.get("tokens", 0))),
