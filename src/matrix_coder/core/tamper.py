@@ -107,15 +107,30 @@ def _unique(found: Iterator[TamperFinding]) -> list[TamperFinding]:
 
 def _tests(change: Change, reading: GoalReading) -> Iterator[TamperFinding]:
     old_rules, rules = (read_options(t).collection() for t in (change.before, change.after))
-    before = read_sheets(change.before, old_rules)
-    after = [*read_sheets(change.after, rules), *_strays(change, rules)]
+    relevant = _relevant(change, rules)
+    before = read_sheets({p: d for p, d in change.before.items() if p in relevant}, old_rules)
+    after = [*read_sheets({p: d for p, d in change.after.items() if p in relevant}, rules), *_strays(change, rules)]
 
     def sure(new: frozenset[str], old: frozenset[str]) -> bool:
         return _expectation(change, reading) and not reading.names_value(new, old)
 
     yield from Ledger(before, after, sure, (_removed_names(change), _added_names(change))).find()
     yield from _sheet_marks(before, after)
-    yield from _stand_ins(before, after)
+    yield from _stand_ins(change, before, after)
+
+
+def _relevant(change: Change, rules: Collection) -> frozenset[str]:
+    """The files to read: those that changed, and those that assert through a helper that did."""
+    changed = set(change.changed())
+    helpers = [
+        re.escape(p.rsplit("/", 1)[-1].removesuffix(".py"))
+        for p in changed
+        if p in change.before and p.endswith(".py") and files.is_test_side(p) and not files.found(p, rules)
+    ]
+    if not helpers:
+        return frozenset(changed)
+    pattern = re.compile(rf"^\s*(?:from|import)\b.*\b(?:{'|'.join(helpers)})\b".encode(), re.M)
+    return frozenset(changed | {p for p, d in change.after.items() if pattern.search(d)})
 
 
 def read_sheets(tree: Mapping[str, bytes], rules: Collection) -> list[Sheet]:
@@ -174,7 +189,7 @@ def _sheet_marks(before: list[Sheet], after: list[Sheet]) -> Iterator[TamperFind
                 )
 
 
-def _stand_ins(before: list[Sheet], after: list[Sheet]) -> Iterator[TamperFinding]:
+def _stand_ins(change: Change, before: list[Sheet], after: list[Sheet]) -> Iterator[TamperFinding]:
     """Names that tests assert about and that a test file, a fixture or a conftest puts something else behind."""
     earlier = {s.file: s for s in before}
     subjects = {n for s in before for c in s.cases if c.collected for a in c.live for n in a.callees}
@@ -183,11 +198,20 @@ def _stand_ins(before: list[Sheet], after: list[Sheet]) -> Iterator[TamperFindin
         known = {m.name for m in (*old.mocks, *(m for c in old.cases for m in c.mocks))}
         fresh = [*sheet.mocks, *(m for c in sheet.cases if not c.collected for m in c.mocks)]
         for mark in fresh:
-            if mark.name in subjects and mark.name not in known:
+            if mark.name not in known and (mark.name in subjects or _is_asserted(mark.name, change)):
                 yield _stand_in(sheet.file, mark.name, mark.line, mark.text)
         for name, line in sheet.defines.items():
             if name in old.imports and name not in sheet.imports and name in subjects:
                 yield _stand_in(sheet.file, name, line, "")
+
+
+def _is_asserted(name: str, change: Change) -> bool:
+    """Whether a test that did not change has the call of this name in a line that asserts."""
+    if not name.isidentifier():
+        return False
+    pattern = re.compile(rf"\b(?:assert|expect)\w*[ (.][^\n]*\b{name}\(".encode())
+    same = (d for p, d in change.before.items() if change.after.get(p) == d and files.is_test_side(p))
+    return any(pattern.search(d) for d in same)
 
 
 def _stand_in(file: str, name: str, line: int, text: str) -> TamperFinding:

@@ -21,15 +21,15 @@ _FORCED = re.compile(
     re.I,
 )
 _NARROWED = re.compile(
-    r"(^|\s)(-k|-m|--ignore|--ignore-glob|--deselect|-t|--testNamePattern|--testPathIgnorePatterns|-g|--grep|-f|--fgrep"
-    r"|-i|--invert|--exclude|--shard|--test-name-pattern|--test-skip-pattern|-run|-skip|-short|--skip|--no-run|--lib"
-    r"|--testPathPattern|--onlyChanged|--only-changed|--onlyFailures|--changed|--bail=0|--collect-only|--list|--lastCommit"
-    r"|--findRelatedTests|--no-cov)(?=[\s='\"]|$)"
+    r"(^|\s)(-k|-m(?!\s+\w*(?:test|cov|tox|nox|pip))|--ignore|--ignore-glob|--deselect|--testNamePattern|--grep|--fgrep"
+    r"|--testPathIgnorePatterns|--invert|--exclude|--shard|--test-name-pattern|--test-skip-pattern|-run|-skip|-short|--skip"
+    r"|--no-run|--lib|--testPathPattern|--onlyChanged|--only-changed|--onlyFailures|--changed|--collect-only|--list"
+    r"|--lastCommit|--findRelatedTests|--no-cov|(?<=vitest run )-t|(?<=vitest )-t|(?<=jest )-t|(?<=mocha )-[gfi])(?=[\s='\"]|$)"
 )
 _RUNNER = re.compile(
     r"\b(pytest|py\.test|unittest|nose2?|tox|nox|jest|vitest|mocha|ava|tap|jasmine|karma|playwright|cypress|node --test"
-    r"|node|go test|cargo (test|nextest)|ctest|turbo|lerna|nx|react-scripts test|ng test|deno test|bun test|make|just|npm"
-    r"|pnpm|yarn|tsx|ts-node|c8|nyc|coverage)\b"
+    r"|node|go test|cargo (test|nextest)|ctest|turbo|lerna|nx|react-scripts test|ng test|deno test|bun test|make|just"
+    r"|npm|pnpm|yarn|tsx|ts-node|c8|nyc|coverage)\b"
 )
 _SCRIPT_CONFIG = re.compile(
     r"^(jest|vitest|vite|vitest\.workspace|karma|playwright|cypress|ava|nyc|c8)(\.[\w-]+)?\.config\.[cm]?[jt]sx?$|^(jest\.config\.json|\.mocharc(\.[a-z]+)?|\.nycrc(\.[a-z]+)?|\.c8rc(\.json)?|\.taprc|karma\.conf\.js)$"

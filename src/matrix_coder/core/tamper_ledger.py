@@ -15,6 +15,7 @@ from .tamper_model import TOP, Assertion, Case, Mark, Rank, Row, Sheet, TamperFi
 _ALIKE = 0.6
 # The same for tests of one file, names and bodies taken together.
 _NEARBY = 0.4
+_SHORT = 48
 # Decides whether a changed expectation is an accusation, from the later assertion's literals and the earlier one's.
 Expectation = Callable[[frozenset[str], frozenset[str]], bool]
 
@@ -119,7 +120,7 @@ class Ledger:
         own = [a for a in after.live if a in self.gained.get(a.key, ()) and id(a) not in self.used]
         if any(_same(lost, a, after.literals, after.rows) for a in own) or self._carried(lost, after):
             return
-        if self._follows(lost) or self._written_out(lost, before):
+        if self._follows(lost) or self._written_out(lost, before) or any(_same_words(lost, a) for a in own):
             return
         near = _nearest(lost, own)
         if near is None:
@@ -392,6 +393,11 @@ def _same(
         return False
     missing = lost.literals - now.literals
     return missing <= near or any(missing <= r.literals | near for r in rows)
+
+
+def _same_words(lost: Assertion, now: Assertion) -> bool:
+    """Whether the assertion stands as it stood, over a preparation that is too long to be held against it."""
+    return lost.text == now.text and now.rank >= lost.rank and max(len(lost.key), len(now.key)) > _SHORT
 
 
 def _nearest(lost: Assertion, own: Sequence[Assertion]) -> Assertion | None:

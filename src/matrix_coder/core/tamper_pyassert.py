@@ -6,6 +6,7 @@ import ast
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .tamper_model import Assertion, Rank
 
@@ -110,7 +111,7 @@ _MOCK_RANKS = {
     "assert_not_called": Rank.EXACT,
 }
 # How many nodes may be put in the place of names in one expression.
-_LARGEST = 120
+_LARGEST = 40
 _BROAD = frozenset({"Exception", "BaseException", ""})
 
 
@@ -427,7 +428,17 @@ class _Blank(ast.NodeTransformer):
 
 
 def _shape(node: ast.expr) -> str:
-    return text_of_node(_Blank().visit(copy.deepcopy(node)))
+    return _blank(text_of_node(node), values=True)
+
+
+@lru_cache(maxsize=8_192)
+def _blank(text: str, *, values: bool) -> str:
+    """The code with its variables blanked, and its constants too when `values`."""
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return text
+    return text_of_node((_Blank() if values else _BlankNames()).visit(tree))
 
 
 class _BlankNames(ast.NodeTransformer):
@@ -444,7 +455,7 @@ class _BlankNames(ast.NodeTransformer):
 
 
 def _frame(node: ast.expr) -> str:
-    return text_of_node(_BlankNames().visit(copy.deepcopy(node)))
+    return _blank(text_of_node(node), values=False)
 
 
 class _Insert(ast.NodeTransformer):

@@ -31,6 +31,8 @@ _COMPILED = {
 _BEFORE_REGEX = frozenset(
     ["return", "typeof", "case", "in", "of", "do", "else", "void", "delete", "throw", "new", "await", "yield"]
 )
+# How many tokens of a value may be put in the place of its name.
+_LARGEST = 24
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _LITERAL_NAMES = frozenset({"true", "false", "null", "undefined", "nil", "None", "NaN"})
 _KEYWORDS = frozenset(
@@ -309,8 +311,9 @@ def inserted(tokens: Sequence[Token], values: dict[str, list[Token]]) -> list[To
     for i, token in enumerate(tokens):
         before = tokens[i - 1].text if i else ""
         after = tokens[i + 1].text if i + 1 < len(tokens) else ""
-        if token.kind == "name" and token.text in values and before not in (".", "::") and after != ":":
+        known = token.text in values and len(values[token.text]) <= _LARGEST
+        if token.kind == "name" and known and before not in (".", "::") and after != ":":
             out += values[token.text]
         else:
             out.append(token)
-    return out if len(out) < 600 else list(tokens)
+    return out if len(out) <= len(tokens) + 3 * _LARGEST else list(tokens)
