@@ -252,6 +252,14 @@ def undo(run_id: str, step: int | None) -> None:
 
 @cli.command()
 @click.argument("run_id")
+@click.argument("unit")
+def merge(run_id: str, unit: str) -> None:
+    """Try again to merge a unit of an ended run, after its checks."""
+    _chat_command("merge", run_id, unit)
+
+
+@cli.command()
+@click.argument("run_id")
 @click.option("--step", type=click.IntRange(1), default=None, help="Only this step.")
 def logs(run_id: str, step: int | None) -> None:
     """The whole output of a run's checks, and where each step's prompt and log lie."""

@@ -17,12 +17,13 @@ from ..core.errors import EngineMissing, InputError, StoreError, WorkspaceRefuse
 from ..core.models import RunOutcome, RunStatus, RunView, SpecialistResult
 from ..core.names import Workflow
 from ..core.registry import load_persona, load_workflow
-from . import checks, undo, views
+from . import checks, undo, units, views
 from .paths import state_dir
 from .plan import Limits, Options
 from .procs import base_environment
 from .spawn import ensure_worker, worker_trouble
 from .store import Store
+from .units import APPROVE_MERGE
 from .workspace import find_workspace
 
 __all__ = ["Client", "Limits", "Options", "Start", "require_engine", "run_workflow"]
@@ -59,7 +60,8 @@ class Start:
             load_persona(self.domain, "domain")
         steps = load_workflow(self.workflow).steps
         for name in self.options.approve:
-            if name not in steps:
+            merges = name == APPROVE_MERGE and any(s.fan_out for s in steps.values())
+            if name not in steps and not merges:
                 raise InputError(f"approve= to name a step of {self.workflow} ({', '.join(steps)})", name, "name one")
         workspace = find_workspace(self.workspace)
         return workspace, checks.resolve(self.commands, workspace)
@@ -208,6 +210,19 @@ class Client:
             raise InputError("a run that is not at work", _state(run), remedy)
         return undo.undo(self.store, number, step)
 
+    def merge(self, run_id: str, unit: str) -> tuple[str, ...]:
+        """Try again to merge a unit that an ended run left in its checkout; the paths that it brought.
+
+        The same checks run as in the run, here and now. Raises InputError with what stands against it, and then the
+        workspace is as it was.
+        """
+        number = views.run_number(run_id)
+        run = views.view(self.store, number)
+        if run.status is not RunStatus.ENDED:
+            raise InputError("a run that has ended", _state(run), _way_on(run))
+        self.store.require_free(run.workspace)
+        return units.merge_again(units.Aftermath(self.store, number), unit).files
+
     def _live(self, run_id: str, what: str) -> tuple[int, RunView]:
         number = views.run_number(run_id)
         run = views.view(self.store, number)
@@ -298,8 +313,6 @@ def _require_text(text: str, what: str) -> None:
 def _require_workflow(name: str) -> None:
     if name not in {w.value for w in Workflow}:
         raise InputError(f"a workflow, one of {', '.join(Workflow)}", name or "nothing", "name one of them")
-    if any(s.fan_out for s in load_workflow(name).steps.values()):
-        raise InputError("a workflow that this version drives (ralph, autopilot, ultraqa)", name, "start one of them")
 
 
 def run_workflow(  # noqa: PLR0913 - the seed's own signature, and its options by keyword

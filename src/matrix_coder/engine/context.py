@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from ..core.models import Evidence, RunOutcome, Usage
 from ..core.serde import Json
@@ -69,22 +70,24 @@ class RunContext:
             return End(outcome=RunOutcome.BUDGET, reason=f"{used.seconds:.0f} of {limits.budget_s:g} s used")
         return None
 
-    def check(self, label: str, step: int, *, runs: int = 1) -> tuple[Evidence, ...]:
+    def check(self, label: str, step: int, *, runs: int = 1, trees: Trees | None = None) -> tuple[Evidence, ...]:
         """What every check says about the workspace as it is. What a check leaves behind belongs to its tree.
 
-        A check that has to be green `runs` times in a row says what its first red run says.
+        A check that has to be green `runs` times in a row says what its first red run says. `trees` is the record of
+        another directory to run them in.
         """
         begun = time.monotonic()
-        found = [self._check(check, label, step, runs) for check in self.plan.checks]
+        place = trees or self.trees
+        found = [self._check(check, label, step, runs, place.workspace) for check in self.plan.checks]
         self.store.add_check_seconds(self.number, time.monotonic() - begun)
-        tree = self.trees.record() if found else ""
+        tree = place.record() if found else ""
         return tuple(replace(e, tree=tree) for e in found)
 
-    def _check(self, check: Check, label: str, step: int, runs: int) -> Evidence:
+    def _check(self, check: Check, label: str, step: int, runs: int, directory: Path) -> Evidence:
         for turn in range(1, runs + 1):
             evidence = run_check(
                 check,
-                workspace=self.plan.workspace,
+                workspace=directory,
                 tree="",
                 directory=self.directory / "checks" / (label if runs == 1 else f"{label}-run-{turn}"),
                 cookie=self.cookie(step),

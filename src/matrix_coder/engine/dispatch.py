@@ -28,7 +28,10 @@ _MAX_LINE = 4_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a step's process needs to know. `directory` is where it works: the workspace, or a copy of it."""
+    """What a step's process needs to know. `directory` is where it works: the workspace, or a copy of it.
+
+    With `units` its report may hold the units of a plan.
+    """
 
     cookie: str
     role: str
@@ -40,6 +43,7 @@ class Job:
     record: Path
     limit_s: float
     environment: dict[str, str] = field(default_factory=dict)
+    units: bool = False
 
 
 @dataclass(slots=True)
@@ -121,6 +125,7 @@ def _job_data(job: Job) -> dict[str, object]:
         "context": job.context,
         "workspace": str(job.workspace),
         "directory": str(job.directory),
+        "units": job.units,
     }
 
 
@@ -140,7 +145,7 @@ def _spawn(job: Job, job_file: Path, channel: int, log: Any) -> Guarded:
     return Guarded(
         [sys.executable, str(LAUNCHER), "step", str(job_file), str(channel)],
         cookie=job.cookie,
-        protect=None if job.writes else job.workspace,
+        protect=None if job.directory == job.workspace else job.workspace,
         keep=[job.directory, temporary],
         cwd=job.directory,
         env=env | job.environment,

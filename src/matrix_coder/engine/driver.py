@@ -21,6 +21,7 @@ from ..core.serde import Json, load_evidence
 from ..core.workflow import Course, End, RunStep
 from .steps import Run, load_result
 from .store import Store
+from .units import Held
 
 _STORAGE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 
@@ -91,7 +92,10 @@ def _step(number: int, step: str, index: int, iteration: int) -> dict[str, Json]
     held = run.held(RunStep(step=step, number=index, iteration=iteration))
     if held:
         return {"held": held, "result": None, "cap": run.plan.limits.cap}
-    result = run.step(RunStep(step=step, number=index, iteration=iteration))
+    try:
+        result = run.step(RunStep(step=step, number=index, iteration=iteration))
+    except Held as wait:
+        return {"held": str(wait), "result": None, "cap": run.plan.limits.cap}
     return {"held": "", "result": result, "cap": run.plan.limits.cap}
 
 

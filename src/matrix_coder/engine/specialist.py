@@ -11,6 +11,7 @@ from ..core.delegation import CallKind, ProviderProblem
 from ..core.handover import handover
 from ..core.models import Evidence, RunOutcome, StepReport, StepVerdict
 from ..core.prompts import compose_step
+from ..core.registry import WorkflowDefinition
 from ..core.report import settle
 from ..core.serde import dump, load_usage
 from ..core.workflow import End, RunStep, StepResult
@@ -18,7 +19,7 @@ from . import views
 from .context import RunContext
 from .dispatch import Attempt, Job, run_attempt
 from .paths import state_dir
-from .workspace import line_count, throw_away_copy
+from .workspace import Trees, line_count, throw_away_copy
 
 RETRY_PAUSES_S = (1.0, 5.0)
 MAX_RATE_WAITS = 30
@@ -26,24 +27,42 @@ MAX_RATE_WAIT_S = 600.0
 MAX_NOTES = 10
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a unit is worked on: the record of its own checkout, the tree there at its start, its name and persona."""
+
+    trees: Trees
+    base: str
+    name: str
+    definition: WorkflowDefinition
+
+
 @dataclass(slots=True)
 class Specialist:
-    """The specialist of the step `at`. `attempt` counts how often the step was begun, after crashes, too."""
+    """The specialist of the step `at`. `attempt` counts how often the step was begun, after crashes, too.
+
+    `notes` are what it is told first; `place` is set for a unit, `units` for whoever plans them.
+    """
 
     run: RunContext
     at: RunStep
     attempt: int
     evidence: tuple[Evidence, ...] = ()
+    notes: tuple[str, ...] = ()
+    place: Place | None = None
+    units: bool = False
+    asked: int = 0
 
     def work(self) -> StepResult:
         """The step's result: a report, an UNVERIFIABLE where there is none, or the run's end."""
         tried = waited = 0
         while True:
-            attempt = self._try(tried + waited + 1)
+            self.asked += 1
+            attempt = self._try(self.asked)
             if attempt.report is None and (stop := self.run.must_stop()):
                 return self._no_report(stop.reason, stop)
             if attempt.report is not None:
-                accepted = settle(attempt.report, lambda f: line_count(self.run.plan.workspace, f))
+                accepted = settle(attempt.report, lambda f: line_count(self._trees.workspace, f))
                 return StepResult(report=accepted, evidence=self.evidence)
             if attempt.problem is None and (attempt.finished or attempt.stopped):
                 return self._no_report(why_no_report(attempt))
@@ -72,9 +91,12 @@ class Specialist:
 
     def _try(self, turn: int) -> Attempt:
         plan, number = self.run.plan, self.at.number
-        definition = plan.definition.steps[self.at.step]
-        directory = plan.workspace
-        if not definition.writes:
+        definition = self._definition.steps[self.at.step]
+        name = self.place.name if self.place else self.at.step
+        folder = f"{number}-{name.replace('/', '-')}"
+        directory = self._trees.workspace
+        copied = not definition.writes and self.place is None
+        if copied:
             copies = state_dir(self.run.store.home) / "copies" / plan.run_id
             directory = throw_away_copy(plan.workspace, copies / f"{number}")
         remaining = plan.limits.budget_s - self.run.used().seconds
@@ -82,15 +104,16 @@ class Specialist:
             cookie=self.run.cookie(number),
             role=definition.role,
             writes=definition.writes,
-            task=f"Matrix Coder run {plan.run_id}, step {number}: {self.at.step}. See the context for what to do.",
+            task=f"Matrix Coder run {plan.run_id}, step {number}: {name}. See the context for what to do.",
             context=self._prompt(directory),
             workspace=plan.workspace,
             directory=directory,
-            record=self.run.directory / "steps" / f"{number}-{self.at.step}" / f"attempt-{self.attempt}-{turn}",
+            record=self.run.directory / "steps" / folder / f"attempt-{self.attempt}-{turn}",
             limit_s=min(plan.limits.step_s, max(1.0, remaining)),
             environment=plan.environment,
+            units=self.units,
         )
-        before = self.run.trees.record()
+        before = self._trees.record()
         outcome = run_attempt(
             job,
             on_start=lambda pid, at: self.run.store.update_step(plan.number, number, pid=pid, pid_started=at),
@@ -99,7 +122,7 @@ class Specialist:
         )
         self.run.stop_words()
         self._count(outcome)
-        if not definition.writes:
+        if copied:
             shutil.rmtree(directory, ignore_errors=True)
             self._judge_reader(outcome, before)
         return outcome
@@ -118,11 +141,11 @@ class Specialist:
     def _prompt(self, directory: Path) -> str:
         plan = self.run.plan
         run = views.view(self.run.store, plan.number)
-        done = tuple(s for s in run.steps if s.number < self.at.number)
-        start = self.run.store.run_row(plan.number)["start_tree"]
+        done = tuple(s for s in run.steps if s.number < self.at.number and not s.unit)
+        start = self.place.base if self.place else self.run.store.run_row(plan.number)["start_tree"]
         last = self.evidence or next((s.evidence for s in reversed(done) if s.evidence), ())
         return compose_step(
-            plan.definition,
+            self._definition,
             self.at.step,
             goal=plan.goal,
             domain=plan.domain or None,
@@ -131,7 +154,7 @@ class Specialist:
             handover=handover(
                 previous=done,
                 evidence=last or views.baseline(self.run.store, plan.number),
-                diff_stat=self.run.trees.stat(start, self.run.trees.record()),
+                diff_stat=self._trees.stat(start, self._trees.record()),
                 notes=self._notes(),
             ),
             workspace=str(directory),
@@ -139,9 +162,17 @@ class Specialist:
             goal_path=str(self.run.directory / "goal.md"),
         )
 
+    @property
+    def _trees(self) -> Trees:
+        return self.place.trees if self.place else self.run.trees
+
+    @property
+    def _definition(self) -> WorkflowDefinition:
+        return self.place.definition if self.place else self.run.plan.definition
+
     def _notes(self) -> tuple[str, ...]:
-        notes = []
-        if self.attempt > 1:
+        notes = [*self.notes]
+        if self.attempt > 1 and self.place is None:
             notes.append(f"This is attempt {self.attempt}: one was cut off. Its changes are still in the tree.")
         said = self.run.store.controls(self.run.number, "steer", "answer")
         for row in said[-MAX_NOTES:]:

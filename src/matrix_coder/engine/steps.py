@@ -18,7 +18,7 @@ from ..core.names import Role
 from ..core.render import report_json, report_markdown
 from ..core.serde import Json, dump, load_evidence, load_report
 from ..core.workflow import End, Guard, RunStep, StepResult, is_green
-from . import views
+from . import units, views
 from .context import RunContext, brief
 from .paths import state_dir
 from .procs import end_attempt, end_everything
@@ -54,7 +54,7 @@ class Run:
         done: list[Json] = [
             {"result": json.loads(s["result"]), "redo": bool(s["redo"])}
             for s in self.store.step_rows(self.number)
-            if s["result"]
+            if s["result"] and "/" not in s["step"]
         ]
         baseline: Json = json.loads(self.store.run_row(self.number)["baseline"])
         return {"baseline": baseline, "done": done if row["generation"] else [], "cap": self.plan.limits.cap}
@@ -75,9 +75,9 @@ class Run:
             return ""
         if any(not row["applied"] for row in self.store.controls(self.number, "pause")):
             return "paused by a person"
-        before = self.store.step_rows(self.number)
+        before = [s for s in self.store.step_rows(self.number) if s["number"] < move.number and "/" not in s["step"]]
         last = before[-1]["step"] if before else ""
-        wanted = last in self.plan.options.approve and before[-1]["number"] == move.number - 1
+        wanted = last in self.plan.options.approve
         approvals = len(self.store.controls(self.number, "approve"))
         asked = len([s for s in before if s["step"] in self.plan.options.approve])
         return f"waiting for approval of the {last}" if wanted and approvals < asked else ""
@@ -108,13 +108,18 @@ class Run:
         return saved
 
     def _work(self, move: RunStep, row: sqlite3.Row) -> StepResult:
+        definition = self.plan.definition.steps[move.step]
         stop = self.context.must_stop()
-        if stop is not None:
+        if stop is not None and not definition.fan_out:
             return StepResult(report=StepReport(verdict=StepVerdict.UNVERIFIABLE, summary=stop.reason), stop=stop)
         if not row["tree_before"]:
             self.store.update_step(self.number, move.number, tree_before=self.trees.record())
-        specialist = Specialist(self.context, move, row["attempt"])
-        if self.plan.definition.steps[move.step].role is not Role.VERIFY:
+        if definition.fan_out:
+            return units.Fleet(self.context, move).work()
+        specialist = Specialist(self.context, move, row["attempt"], notes=units.accounts(self.context))
+        if definition.role is Role.PLAN and any(s.fan_out for s in self.plan.definition.steps.values()):
+            return units.plan_units(self.context, specialist)
+        if definition.role is not Role.VERIFY:
             return specialist.work()
         specialist.evidence = self._evidence(move, f"step-{move.number}")
         result = specialist.work()
@@ -175,7 +180,7 @@ class Run:
         run = views.view(self.store, self.number)
         final = self.trees.record()
         start = self.store.run_row(self.number)["start_tree"] or final
-        evidence = next((s.evidence for s in reversed(run.steps) if s.evidence), ())
+        evidence = next((s.evidence for s in reversed(run.steps) if s.evidence and not s.unit), ())
         if not run.steps:
             evidence = views.baseline(self.store, self.number)
         if end.outcome is RunOutcome.VERIFIED and any(e.tree != final or not is_green(e) for e in evidence):
@@ -222,6 +227,9 @@ def result_json(result: StepResult) -> dict[str, Json]:
         else {"outcome": str(stop.outcome), "reason": stop.reason, "question": stop.question},
         "guard": result.guard.value,
         "tampering": list(result.tampering),
+        "failed_units": list(result.failed_units),
+        "empty_units": list(result.empty_units),
+        "last_number": result.last_number,
     }
 
 
@@ -236,4 +244,7 @@ def load_result(data: dict[str, Any]) -> StepResult:
         else End(outcome=RunOutcome(stop["outcome"]), reason=stop["reason"], question=stop["question"]),
         guard=Guard(data["guard"]),
         tampering=tuple(data["tampering"]),
+        failed_units=tuple(data.get("failed_units") or ()),
+        empty_units=tuple(data.get("empty_units") or ()),
+        last_number=int(data.get("last_number") or 0),
     )

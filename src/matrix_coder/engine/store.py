@@ -137,6 +137,13 @@ class Store:
             raise self._busy(str(fields["workspace"])) from error
         return number
 
+    def require_free(self, workspace: str) -> None:
+        """No live run in this directory, above or below it. Raises WorkspaceBusy."""
+        with self._connect() as db:
+            if db.execute("select 1 from runs where workspace = ? and status != 'ended'", (workspace,)).fetchall():
+                raise self._busy(workspace)
+            self._require_apart(db, workspace)
+
     def _require_apart(self, db: sqlite3.Connection, workspace: str) -> None:
         """No live run above or below this directory, whose files would be both runs'. Raises WorkspaceBusy."""
         for row in db.execute("select id, workspace from runs where status != 'ended'").fetchall():
@@ -217,7 +224,7 @@ class Store:
         with self.transaction() as db:
             db.execute(
                 "update steps set redo = 1 where run_id = ? and number = "
-                "(select max(number) from steps where run_id = ?)",
+                "(select max(number) from steps where run_id = ? and step not like '%/%')",
                 (number, number),
             )
 

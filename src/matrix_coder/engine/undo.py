@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..core.errors import InputError
 from . import views
+from .merge import load_came
 from .paths import run_dir
 from .store import Store
 from .workspace import Trees
@@ -16,6 +17,9 @@ def diff(store: Store, number: int, step: int | None) -> str:
     """The unified diff of the whole run so far, or of one step. Raises RunUnknown, InputError."""
     trees, row = _trees(store, number)
     if step is not None:
+        own = next((load_came(s) for s in store.step_rows(number) if s["number"] == step and "/" in s["step"]), None)
+        if own is not None and own.base:
+            return trees.diff(own.base, own.tree)
         found = _step(store, number, step)
         return trees.diff(found["tree_before"], found["tree_after"] or trees.record())
     if not row["start_tree"]:
@@ -26,12 +30,17 @@ def diff(store: Store, number: int, step: int | None) -> str:
 def undo(store: Store, number: int, step: int | None) -> tuple[str, ...]:
     """Put the files that the run changed back as they were before it, or before its step `step`.
 
-    Only those files: whatever else changed in the workspace stays, ignored files too. Raises InputError, naming
+    Only those files: whatever else changed in the workspace stays, ignored files too. Of a unit that was merged, what
+    it brought. Raises InputError, naming
     the files, where one of them differs from what the run left.
     """
     trees, row = _trees(store, number)
-    before = _step(store, number, step)["tree_before"] if step is not None else row["start_tree"]
+    chosen = _step(store, number, step) if step is not None else None
+    before = chosen["tree_before"] if chosen is not None else row["start_tree"]
     left = _last_tree(store, number, row)
+    if chosen is not None and "/" in chosen["step"]:
+        # One of several units that were worked on side by side: nothing came after it that builds on it.
+        left = chosen["tree_after"]
     changed = trees.changed_raw(before, left)
     now = trees.record()
     touched = sorted(set(trees.changed_raw(left, now)) & set(changed))
@@ -49,7 +58,7 @@ def undo(store: Store, number: int, step: int | None) -> tuple[str, ...]:
 
 def _last_tree(store: Store, number: int, row: sqlite3.Row) -> str:
     """The tree as the run left it last."""
-    after = [s["tree_after"] for s in store.step_rows(number) if s["tree_after"]]
+    after = [s["tree_after"] for s in store.step_rows(number) if s["tree_after"] and "/" not in s["step"]]
     return str(row["final_tree"] or (after[-1] if after else row["start_tree"]))
 
 

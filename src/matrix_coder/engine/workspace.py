@@ -79,11 +79,16 @@ def find_workspace(path: Path) -> Path:
 
 
 class Trees:
-    """The record of a workspace's trees, kept in `store` (a directory outside the workspace)."""
+    """The record of a workspace's trees, kept in `store` (a directory outside the workspace).
 
-    def __init__(self, workspace: Path, store: Path) -> None:
+    With `origin` it is the record of a copy of that workspace: it knows the same files, and its trees can be read
+    and restored through either of the two.
+    """
+
+    def __init__(self, workspace: Path, store: Path, *, origin: Trees | None = None) -> None:
         self.workspace = workspace
         self.git_dir = store / "trees.git"
+        self._origin = origin
         if not (self.git_dir / "ready").exists():
             self._create()
 
@@ -94,6 +99,11 @@ class Trees:
         command = ["git", "init", "--quiet", "--bare", f"--template={template}", "--", str(self.git_dir)]
         _run(command, cwd=self.git_dir.parent, env=self._environment(with_repository=False))
         info = self.git_dir / "info"
+        if self._origin is not None:
+            shutil.copytree(self._origin.git_dir / "info", info, dirs_exist_ok=True)
+            shutil.copyfile(self._origin.git_dir / "index", self.git_dir / "index")
+            (self.git_dir / "ready").touch()
+            return
         info.mkdir(exist_ok=True)
         own = self.workspace / ".git" / "info" / "exclude"
         kept = own.read_text(encoding="utf-8", errors="replace") if own.is_file() else ""
@@ -137,6 +147,8 @@ class Trees:
         }
         if with_repository:
             env |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.workspace)}
+            if self._origin is not None:
+                env["GIT_OBJECT_DIRECTORY"] = str(self._origin.git_dir / "objects")
         return env
 
     def _git(self, *arguments: str) -> str:

@@ -14,6 +14,7 @@ from ..core.gate_options import OptionError, read_option
 from ..core.models import Evidence, RunOutcome, RunStatus, RunView, StepView
 from ..core.render import headline
 from ..engine.paths import hermes_home, run_dir, state_dir
+from .preferences import SWITCH, Preferences
 
 HELP = """\
 matrix <role> [<lens>] [@<domain>]: goal    bring in a specialist for this turn
@@ -25,7 +26,8 @@ matrix ralph [key=value ...]: goal          start a loop (cap=3 check="pytest -q
 /matrix resume R       let it go on             /matrix steer R text   tell the next step something
 /matrix answer R text  answer a blocked run     /matrix approve R      approve what it waits for
 /matrix raise R cap=8 tokens=400k budget=3h     the only way up for its limits
-/matrix undo R [STEP]  put back what it changed /matrix why            why the last message was routed so
+/matrix undo R [STEP]  put back what it changed /matrix merge R UNIT   take a unit that was left out
+/matrix why            why the last message was routed so
 
 The same in a terminal: matrix-coder --help, or hermes matrix --help."""
 
@@ -70,7 +72,12 @@ class Commands:
             "approve": self._approve,
             "raise": self._raise,
             "undo": self._undo,
+            "merge": self._merge,
             "why": self._why,
+            "off": lambda _, session: self._switch(session, on=False),
+            "on": lambda _, session: self._switch(session, on=True),
+            "never": self._never,
+            "forget": self._forget,
         }
 
     def _client(self) -> Any:
@@ -130,9 +137,42 @@ class Commands:
         paths = self._client().undo(run_id, step)
         return f"{len(paths)} file(s) put back: {', '.join(paths[:20])}" if paths else "There was nothing to put back."
 
+    def _merge(self, words: list[str], _: str) -> str:
+        if len(words) != 2:
+            raise InputError("a run and one of its units, such as r8 api", " ".join(words) or "none", "name both")
+        paths = self._client().merge(*words)
+        return f"{words[1]} is merged, and the checks are as good as before: {', '.join(paths[:20])}"
+
     @staticmethod
     def _goes_on(run: RunView) -> str:
         return f"{run.run_id} goes on."
+
+    def _switch(self, session_id: str, *, on: bool) -> str:
+        if not session_id:
+            raise InputError(
+                "a session",
+                "none, since this surface does not say which it is",
+                f"set {SWITCH}=0 before starting Hermes",
+            )
+        Preferences(self.home).switch(session_id, on)
+        return (
+            "Specialists are inferred in this session again."
+            if on
+            else (
+                "No specialists are inferred in this session; explicit triggers still work. `/matrix on` takes it back."
+            )
+        )
+
+    def _never(self, words: list[str], _: str) -> str:
+        Preferences(self.home).never(" ".join(words))
+        return f"Nothing is inferred any more from messages that hold {' '.join(words)!r}."
+
+    def _forget(self, words: list[str], _: str) -> str:
+        preferences = Preferences(self.home)
+        if not words:
+            return "Nothing is inferred from: " + (", ".join(map(repr, preferences.phrases())) or "no phrase yet")
+        preferences.forget(" ".join(words))
+        return f"Forgotten: {' '.join(words)!r}."
 
     def _why(self, words: list[str], session_id: str) -> str:
         session_id = words[0] if words else session_id

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..core.report import REPORT_SCHEMA, ReportRejected, parse_report
+from ..core.report import ReportRejected, parse_report, report_schema
 from ..core.serde import dump
 
 TOOLSET = "matrix_coder_step"
@@ -98,11 +98,10 @@ class Step:
                         f"Not run: the host rates this command as dangerous ({found[-1]}), and nobody is there to ask. "
                         "Find another way, or report BLOCKED with the question."
                     )
-        if name in _WRITE_TOOLS and not self.job["writes"] and self._in_original(args):
-            return (
-                f"Not written: the {self.job['role']} step only reads. Work in {self.job['directory']}; "
-                "report what you found."
-            )
+        if name in _WRITE_TOOLS and self.job["directory"] != self.job["workspace"] and self._in_original(args):
+            why = "works in a checkout of its own" if self.job["writes"] else "only reads"
+            place = self.job["directory"]
+            return f"Not written: the {self.job['role']} step {why}. Work in {place}; report what you found."
         return ""
 
     def _in_original(self, args: dict[str, Any]) -> bool:
@@ -169,7 +168,7 @@ def _parent(step: Step) -> Any:
 
     discover_plugins()
     context = PluginContext(PluginManifest(name=TOOLSET, key=TOOLSET), get_plugin_manager())
-    context.register_tool("matrix_report", TOOLSET, REPORT_SCHEMA, step.report)
+    context.register_tool("matrix_report", TOOLSET, report_schema(units=bool(step.job.get("units"))), step.report)
     for hook, callback in (
         ("subagent_start", step.on_subagent_start),
         ("api_request_error", step.on_api_error),
