@@ -16,7 +16,7 @@ from .decision import Decision, GateOutcome
 from .errors import MatrixError
 from .intent_gate import answers_tip, decide
 from .marks import turn_tag, wrapped
-from .ports import CardEnd, CardPort, CommandPort, WorkflowPort
+from .ports import CardEnd, CardPort, CommandPort, PreferencePort, WorkflowPort
 from .prompts import compose, fenced
 from .turns import MOST_SESSIONS, Bounded, Message, Turn, Turns
 
@@ -62,6 +62,7 @@ class Ports:
     workflow: WorkflowPort | None = None
     command: CommandPort | None = None
     card: CardPort | None = None
+    preferences: PreferencePort | None = None
 
 
 class Intake:
@@ -173,12 +174,19 @@ class Intake:
         decision = taken or decide(message, session_id=turn.session_id, platform=_text(kwargs, "platform"))
         if decision.outcome is GateOutcome.SKIP:
             return ""
+        if not taken and not self._wanted(decision, message, turn.session_id):
+            decision = replace(decision, outcome=GateOutcome.NONE, role=None, lens=None, domain=None, route=None)
         turn.decision = decision
         self._decisions.put(turn.session_id, decision)
         if decision.workflow or decision.answer:
             return self._of_workflow(turn, decision, kwargs)
         parts = [ACCEPTED if taken else "", self._persona(turn, decision), self._note(turn)]
         return "\n\n".join(part for part in parts if part)
+
+    def _wanted(self, decision: Decision, message: str, session_id: str) -> bool:
+        """Whether what was inferred is what the person wants inferred."""
+        inferred = decision.outcome in (GateOutcome.DIRECT, GateOutcome.MATRIX)
+        return not inferred or self.ports.preferences is None or self.ports.preferences.allows(message, session_id)
 
     def _taken(self, message: str, offer: Decision | None, history: Sequence[Message]) -> Decision | None:
         """The tipped decision as one that brings in the specialist; None when no offer stands.

@@ -28,6 +28,13 @@ class CommandPort(Protocol):
         """The output of the command line, `text` with its `/matrix`."""
 
 
+class PreferencePort(Protocol):
+    """Knows what a person does not want inferred."""
+
+    def allows(self, message: str, session_id: str) -> bool:
+        """Whether something may be inferred from this message. Asked only before something would be added."""
+
+
 class CardEnd(StrEnum):
     """How a specialist's turn ended."""
 

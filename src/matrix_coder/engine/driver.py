@@ -15,7 +15,6 @@ from typing import Any
 
 from dbos import DBOS
 
-from ..core.errors import MatrixError
 from ..core.models import RunOutcome
 from ..core.serde import Json, load_evidence
 from ..core.workflow import Course, End, RunStep
@@ -111,6 +110,6 @@ def _fail(number: int, reason: str) -> str:
     """End the run as failed: with its tree and report where they can be made, without them where not."""
     try:
         return _close(number, RunOutcome.FAILED.value, reason, "")
-    except MatrixError as error:
+    except Exception as error:  # noqa: BLE001 - the last way out of a run: it ends, with or without its report
         _stores[0].end_run(number, RunOutcome.FAILED, reason=f"{reason}; no report could be written: {error}")
         return RunOutcome.FAILED.value

@@ -6,6 +6,7 @@ plugins:
       settings:
         limits: {cap: 5, minutes: 120, tokens: 2000000, step_minutes: 30, check_minutes: 10}
         kanban: {mirror: explicit, board: ""}
+        routing: {implicit: true}
 """
 
 from __future__ import annotations
@@ -51,6 +52,14 @@ class KanbanSettings(BaseModel):
     board: str = ""
 
 
+class RoutingSettings(BaseModel):
+    """Whether specialists are inferred. Explicit triggers always work."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    implicit: bool = True
+
+
 class Settings(BaseModel):
     """All settings of the plugin."""
 
@@ -58,6 +67,7 @@ class Settings(BaseModel):
 
     limits: LimitSettings = LimitSettings()  # type: ignore[call-arg]
     kanban: KanbanSettings = KanbanSettings()
+    routing: RoutingSettings = RoutingSettings()
 
     def run_limits(self, options: dict[str, Any]) -> Limits:
         """The limits of one run: `cap`, `budget` (seconds) and `tokens` where its start gave them."""

@@ -15,6 +15,7 @@ def register_all(ctx: Any) -> None:
     provide("workflow", _runs)
     provide("command", _commands)
     provide("card", _cards)
+    provide("preferences", _preferences)
     _register_slash(ctx, "matrix", "Matrix Coder: runs, status, show, cancel, why", "help")
     ctx.register_cli_command(
         "matrix", "Matrix Coder: routing and runs", _arguments, _handle, description="The same as matrix-coder."
@@ -45,6 +46,12 @@ def _cards() -> Any:
     from .specialist_cards import SpecialistCards  # noqa: PLC0415 - with the first turn
 
     return SpecialistCards()
+
+
+def _preferences() -> Any:
+    from .preferences import Preferences  # noqa: PLC0415 - with the first turn
+
+    return Preferences()
 
 
 def _commands() -> Any:
