@@ -322,6 +322,30 @@ def _chat_command(name: str, *words: str) -> None:
     click.echo(Commands().call(name, list(words), ""))
 
 
+@cli.command(name="eval")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--misses", type=click.IntRange(0, 1000), default=10, show_default=True, help="Misses to list.")
+def eval_(file: Path, misses: int) -> None:
+    """Score the router on a labelled JSONL FILE, kind by kind, with its worst misses."""
+    from .routing_eval import evaluate  # noqa: PLC0415
+
+    click.echo(evaluate(file, misses=misses))
+
+
+@cli.command()
+@click.argument("phrase")
+def never(phrase: str) -> None:
+    """Infer no specialist from messages that hold PHRASE."""
+    _chat_command("never", phrase)
+
+
+@cli.command()
+@click.argument("phrase", required=False)
+def forget(phrase: str | None) -> None:
+    """Take a `never` back, or list them."""
+    _chat_command("forget", *([phrase] if phrase else []))
+
+
 @cli.command(name="dashboard-link")
 def dashboard_link() -> None:
     """Make the Matrix page appear in `hermes dashboard`, for an installation by pip."""

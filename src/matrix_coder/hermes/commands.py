@@ -29,6 +29,9 @@ matrix ralph [key=value ...]: goal          start a loop (cap=3 check="pytest -q
 /matrix undo R [STEP]  put back what it changed /matrix merge R UNIT   take a unit that was left out
 /matrix why            why the last message was routed so
 
+/matrix off | on       infer no specialists in this session; explicit triggers always work
+/matrix never "phrase" infer nothing from messages that hold it; /matrix forget "phrase" takes that back
+
 The same in a terminal: matrix-coder --help, or hermes matrix --help."""
 
 
