@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from matrix_coder.core.tamper import TamperReport
-from matrix_coder.engine.tamper import examine, inspect
+from matrix_coder.core.tamper import TamperKind, TamperReport
+from matrix_coder.engine.tamper import examine, inspect, watch
 from matrix_coder.engine.workspace import Trees
 
 from .tamper_cases import native_gamed, native_honest, python_gamed, python_honest, script_gamed, script_honest
-from .tamper_cases.table import Gamed, Honest, changed
+from .tamper_cases.table import FIX, Gamed, Honest, changed
 
 
 def write(root: Path, files: Mapping[str, str]) -> None:
@@ -56,6 +56,85 @@ def exit_code(root: Path, check: str) -> int:
     }
     done = subprocess.run(["/bin/sh", "-c", check], cwd=root, env=env, capture_output=True, timeout=60, check=False)
     return done.returncode
+
+
+def rigged(site: Path) -> None:
+    (site / "_pytest").mkdir()
+    (site / "_pytest/main.py").write_text("code = 1\n", encoding="utf-8")
+    (site / "pytest-9.0.0.dist-info").mkdir()
+    (site / "pytest-9.0.0.dist-info/METADATA").write_text("Version: 9.0.0\n", encoding="utf-8")
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> tuple[Trees, str]:
+    """A repository with a virtual environment and node modules that git ignores, watched, and its tree."""
+    root = tmp_path / "repo"
+    site = root / ".venv/lib/python3.11/site-packages"
+    write(root, {**python_gamed.PY, ".gitignore": ".venv/\n"})
+    write(
+        root,
+        {
+            ".venv/bin/pytest": PROGRAM,
+            "node_modules/jest/bin/jest.js": "run();\n",
+            "node_modules/jest/package.json": "{}",
+        },
+    )
+    (root / "node_modules/.bin").mkdir()
+    (root / "node_modules/.bin/jest").symlink_to("../jest/bin/jest.js")
+    site.mkdir(parents=True)
+    rigged(site)
+    trees = Trees(root, tmp_path / "record")
+    watch(trees)
+    return trees, trees.record()
+
+
+PROGRAM = "#!python\nimport sys\nfrom pytest import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
+SITE = ".venv/lib/python3.11/site-packages"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (".venv/bin/pytest", "#!/bin/sh\nexit 0\n"),
+        (".venv/bin/python3", "#!/bin/sh\nexit 0\n"),
+        (f"{SITE}/_pytest/main.py", "code = 0\n"),
+        (f"{SITE}/zz.pth", "import os; os._exit(0)\n"),
+        (f"{SITE}/sitecustomize.py", "import os\n"),
+        ("node_modules/jest/bin/jest.js", "process.exit(0);\n"),
+        ("node_modules/.bin/vitest", "#!/bin/sh\nexit 0\n"),
+    ],
+)
+def test_guard_when_a_runner_outside_of_the_record_changes_then_named(
+    environment: tuple[Trees, str], path: str, text: str
+) -> None:
+    """Programs and packages that git ignores and that checks run are compared with what they were at the start."""
+    trees, before = environment
+    write(trees.workspace, {path: text})
+    (finding,) = inspect(trees, before, trees.record(), goal=FIX)
+    assert (finding.kind, finding.file, finding.line, finding.certain) == (TamperKind.RUNNER_SHADOWED, path, 1, True)
+
+
+def test_guard_when_packages_are_installed_anew_then_nobody_is_accused(environment: tuple[Trees, str]) -> None:
+    """Another version of a runner, new programs and new packages are what installers leave behind."""
+    trees, before = environment
+    root = trees.workspace
+    (root / SITE / "pytest-9.0.0.dist-info/METADATA").unlink()
+    write(
+        root, {f"{SITE}/_pytest/main.py": "code = 2\n", f"{SITE}/pytest-9.1.0.dist-info/METADATA": "Version: 9.1.0\n"}
+    )
+    write(root, {".venv/bin/tox": PROGRAM, f"{SITE}/__editable__.calc.pth": "/src\n", f"{SITE}/pluggy/__init__.py": ""})
+    write(root, {"node_modules/jest/bin/jest.js": "run2();\n", "node_modules/jest/package.json": '{"version": "2"}'})
+    (root / "node_modules/.bin/mocha").symlink_to("../mocha/bin/mocha.js")
+    assert inspect(trees, before, trees.record(), goal=FIX) == ()
+
+
+def test_guard_when_nothing_was_watched_then_only_the_trees_are_compared(tmp_path: Path) -> None:
+    """Without a fingerprint from the start there is nothing to hold the runners against."""
+    write(tmp_path / "repo", {**python_gamed.PY, ".gitignore": ".venv/\n"})
+    trees = Trees(tmp_path / "repo", tmp_path / "record")
+    before = trees.record()
+    write(tmp_path / "repo", {".venv/bin/pytest": "exit 0\n"})
+    assert inspect(trees, before, trees.record(), goal=FIX) == ()
 
 
 def found(tmp_path: Path, case: Gamed) -> None:
@@ -106,3 +185,13 @@ def test_guard_when_a_script_suite_changes_honestly_then_nobody_is_accused(tmp_p
 def test_guard_when_a_go_or_rust_suite_changes_honestly_then_nobody_is_accused(tmp_path: Path, case: Honest) -> None:
     """The same promise for Go and Rust."""
     not_accused(tmp_path, case)
+
+
+RED = {tuple(sorted(c.base.items())): c for c in [*python_gamed.GAMED, *script_gamed.GAMED] if c.green}
+
+
+@pytest.mark.parametrize("case", RED.values(), ids=lambda c: c.name)
+def test_suite_when_it_is_not_gamed_then_it_is_red(tmp_path: Path, case: Gamed) -> None:
+    """Each repository whose gamed suite is shown to be green has a suite that fails before."""
+    write(tmp_path / "repo", case.base)
+    assert exit_code(tmp_path / "repo", case.checks[0]) != 0

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from ..core import tamper_files as files
-from ..core.tamper import TamperFinding, TamperReport
+from ..core.tamper import Exemption, TamperFinding, TamperReport
 from ..core.tamper import examine as examine_texts
+from ..core.tamper_goal import read_goal
 from ..core.tamper_options import CONFIG_FILES
+from . import runners
 from .workspace import Trees
 
 # Larger files are no code that a person wrote; they are compared by their first part.
@@ -39,20 +41,42 @@ def inspect(
     return examine(trees, before, after, goal=goal, checks=checks).findings
 
 
+def watch(trees: Trees) -> None:
+    """Keep what the programs and packages that run the checks are now; call it when a run opens.
+
+    They lie outside of the recorded trees. `inspect` and `examine` compare with what was kept, if anything was.
+    """
+    runners.watch(trees.workspace, trees.git_dir.parent)
+
+
 def examine(trees: Trees, before: str, after: str, *, goal: str, checks: tuple[str, ...] = ()) -> TamperReport:
-    """The same, with what the goal did ask for and why."""
-    if before == after:
-        return TamperReport()
+    """The same as `inspect`, with what the goal did ask for and why."""
+    told = TamperReport() if before == after else _compared(trees, before, after, goal, checks)
+    reading = read_goal(goal)
+    findings, exempted = [*told.findings], [*told.exempted]
+    for finding in runners.changes(trees.workspace, trees.git_dir.parent):
+        reason = reading.asked(finding, frozenset())
+        if reason:
+            exempted.append(Exemption(finding=finding, reason=reason))
+        else:
+            findings.insert(0, finding)
+    return TamperReport(findings=tuple(findings), exempted=tuple(exempted))
+
+
+def _compared(trees: Trees, before: str, after: str, goal: str, checks: tuple[str, ...]) -> TamperReport:
     entries = _changed(trees, before, after)
     neighbours = _neighbours(trees, before, {e.path for e in entries}) if _needs_neighbours(entries) else {}
-    roots = _roots(trees, before, {e.path for e in entries})
-    same = {**neighbours, **roots}
-    wanted = {i for e in entries for i in (e.before, e.after) if i} | set(same.values())
-    contents = _contents(trees, wanted)
-    unchanged = {path: contents[i] for path, i in same.items() if i in contents}
-    old = {e.path: contents[e.before] for e in entries if e.before in contents}
-    new = {e.path: contents[e.after] for e in entries if e.after in contents}
+    same = {**neighbours, **_roots(trees, before, {e.path for e in entries})}
+    contents = _contents(trees, {i for e in entries for i in (e.before, e.after) if i} | set(same.values()))
+    unchanged = {_shown(path): contents[i] for path, i in same.items() if i in contents}
+    old = {_shown(e.path): contents[e.before] for e in entries if e.before in contents}
+    new = {_shown(e.path): contents[e.after] for e in entries if e.after in contents}
     return examine_texts({**unchanged, **old}, {**unchanged, **new}, goal=goal, checks=checks)
+
+
+def _shown(path: str) -> str:
+    """The path as text that can be stored, whatever bytes its name has."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _changed(trees: Trees, before: str, after: str) -> list[_Entry]:
