@@ -43,6 +43,7 @@ def report_markdown(result: SpecialistResult, *, diff_stat: str = "") -> str:
         "## Asked\n\n" + _quoted(result.goal),
         "## Done\n\n" + _done(result, diff_stat),
         "## Verified, by the engine's own checks\n\n" + _verified(result),
+        *(["## Units\n\n" + _units(result.steps)] if any(s.unit for s in result.steps) else []),
         "## Claimed by the specialists, not proof\n\n" + _claimed(result.steps),
         "## Cost\n\n" + _cost(result),
         "## Next\n\n" + _NEXT[result.outcome],
@@ -87,6 +88,12 @@ def _state(evidence: Evidence) -> str:
     return f"{'pass' if is_green(evidence) else 'FAIL'} ({evidence.counts()})"
 
 
+def _units(steps: tuple[StepView, ...]) -> str:
+    """The last word on each unit."""
+    last = {s.unit: s for s in steps if s.unit}
+    return "\n".join(f"- {name} - {one_line(s.note) or s.status.value}" for name, s in last.items())
+
+
 def _claimed(steps: tuple[StepView, ...]) -> str:
     rows = [f"{i}. {line}" for i, line in enumerate((_step_line(s) for s in steps), 1)]
     return "\n".join(rows) or "No step ran."
@@ -94,9 +101,10 @@ def _claimed(steps: tuple[StepView, ...]) -> str:
 
 def _step_line(step: StepView) -> str:
     verdict = step.report.verdict.value if step.report else step.status.value
+    who = f"{step.role} of unit {step.unit}" if step.unit else step.role
     said = f": {one_line(step.report.summary)}" if step.report and step.report.summary else ""
-    return f"iteration {step.iteration}, {step.role} - {verdict}{said}" + (
-        f" [{one_line(step.note)}]" if step.note else ""
+    return f"iteration {step.iteration}, {who} - {verdict}{said}" + (
+        f" [{one_line(step.note)}]" if step.note and not step.unit else ""
     )
 
 

@@ -147,7 +147,7 @@ def owns(unit: Unit, path: str) -> bool:
 
 
 def _covers(pattern: str, path: str) -> bool:
-    return _meet(_tokens(pattern), _plain(path)) or _meet(_tokens(f"{pattern}/**"), _plain(path))
+    return any(_meet(_tokens(p), _plain(path)) for p in _readings(pattern))
 
 
 def _derives(pattern: str, path: str) -> bool:
@@ -206,8 +206,9 @@ def _overlap(one: Unit, other: Unit, known: Sequence[str]) -> str:
             if _patterns_meet(a, b):
                 both = [p for p in known if _covers(a, p) and _covers(b, p)]
                 return f"{a} and {b} both hold {_some(both)}" if both else f"{a} and {b} can hold the same path"
-    shared = [p for p in _rewritten(one, known, other) if owns(other, p) or p in _rewritten(other, known, one)]
-    return f"both would rewrite {_some(shared)}" if shared else ""
+    shared = {p for p in _rewritten(one, known, other) if owns(other, p)}
+    shared |= {p for p in _rewritten(other, known, one) if owns(one, p)}
+    return f"both would rewrite {_some(sorted(shared))}" if shared else ""
 
 
 def _rewritten(unit: Unit, known: Sequence[str], other: Unit) -> list[str]:
@@ -295,8 +296,14 @@ _Token = tuple[str, bool]
 
 @cache
 def _patterns_meet(one: str, other: str) -> bool:
-    """Whether some path could belong to both, each taken as a pattern and as a directory."""
-    return any(_meet(_tokens(a), _tokens(b)) for a in (one, f"{one}/**") for b in (other, f"{other}/**"))
+    """Whether some path could belong to both."""
+    return any(_meet(_tokens(a), _tokens(b)) for a in _readings(one) for b in _readings(other))
+
+
+def _readings(pattern: str) -> tuple[str, ...]:
+    """The pattern, and all that is below it where its last part is a plain name, which may be a directory's."""
+    plain = not set("*?[") & set(pattern.rpartition("/")[2])
+    return (pattern, f"{pattern}/**") if plain else (pattern,)
 
 
 @cache

@@ -257,7 +257,7 @@ def step_line(step: StepView) -> str:
     attempt = f", attempt {step.attempt}" if step.attempt > 1 else ""
     said = f"  {step.report.summary}" if step.report and step.report.summary else ""
     return (
-        f"{step.number:>3}. iteration {step.iteration} {step.role:<9} claimed {claimed}"
+        f"{step.number:>3}. iteration {step.iteration} {(step.unit or step.role):<9} claimed {claimed}"
         + (f" | checked {checked}" if checked else "")
         + attempt
         + said

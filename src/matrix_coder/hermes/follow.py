@@ -40,6 +40,18 @@ def _verdict(data: Mapping[str, Any]) -> str:
     return said + (f"  |  checked: {verified}" if verified else "")
 
 
+def _unit(data: Mapping[str, Any]) -> str:
+    if data.get("state") in ("ready", "merging"):
+        return ""
+    why = f": {data['why']}" if data.get("why") else ""
+    return f"  unit {data.get('unit')} {data.get('state')}{why}"
+
+
+def _overlap(data: Mapping[str, Any]) -> str:
+    then = "the plan is asked for again" if data.get("asked_again") else "they become fewer and larger"
+    return f"  units overlap, {then}: {'; '.join(data.get('pairs') or [])}"
+
+
 def _end(data: Mapping[str, Any]) -> str:
     return f"ended: {data.get('outcome')} - {data.get('reason')}"
 
@@ -60,6 +72,8 @@ _TEXTS = {
     "raise": lambda d: f"  may use more: {d.get('text')}",
     "retry": lambda d: f"  trying again in {d.get('seconds')} s: {d.get('words')}",
     "verdict": _verdict,
+    "unit": _unit,
+    "overlap": _overlap,
     "cancel": lambda _: "asked to stop",
     "ended": _end,
 }

@@ -72,7 +72,7 @@ def step_state(run: RunView, step: StepView) -> CardState:
 def step_title(run: RunView, step: StepView) -> str:
     """`r8 · 1/5 verify · FAIL 13/15`; a later attempt says so, and twins carry their number."""
     place = f"{step.iteration}/{run.cap} {step_role(step)}"
-    twins = [s for s in run.steps if (s.iteration, s.role, s.lens) == (step.iteration, step.role, step.lens)]
+    twins = [s for s in run.steps if (s.iteration, step_role(s)) == (step.iteration, step_role(step))]
     if len(twins) > 1:
         place += f" #{step.number}"
     parts = [run_tag(run.run_id), place, step_label(step)]
@@ -82,8 +82,8 @@ def step_title(run: RunView, step: StepView) -> str:
 
 
 def step_role(step: StepView) -> str:
-    """`review security`, `verify`."""
-    return f"{step.role} {step.lens}".strip()
+    """`review security`, `verify`, `executor api` for the unit of that name."""
+    return " ".join(w for w in (step.role, step.lens, step.unit) if w)
 
 
 def step_label(step: StepView) -> str:
