@@ -188,7 +188,7 @@ def main():
     ap.add_argument("--negative", type=float, default=0.6)
     ap.add_argument("--small", type=float, default=0.08, help="votes below this are dropped")
     ap.add_argument("--small-vote", type=float, default=0.12, help="votes for a role or domain below this are dropped")
-    ap.add_argument("--shift", type=float, default=-0.9)
+    ap.add_argument("--shift", type=float, default=-0.75)
     args = ap.parse_args()
     data = []
     for path in args.corpus:
@@ -214,9 +214,49 @@ def main():
         print("lines written:", write(packed(coding, roles, domains, args), WEIGHTS))
 
 
+def grams(text):
+    """Character trigrams and words of a text, as one bag."""
+    low = " ".join(text.lower().split())[:400]
+    return Counter([low[i : i + 3] for i in range(len(low) - 2)])
+
+
+def families(texts, close=0.45):
+    """A number for each text; texts that nearly repeat each other (cosine of weighted trigrams) share it."""
+    bags = [grams(t) for t in texts]
+    seen = Counter(g for bag in bags for g in bag)
+    rare = {g: math.log(len(texts) / n) for g, n in seen.items() if n > 1}
+    vectors = []
+    for bag in bags:
+        own = {g: n * rare[g] for g, n in bag.items() if g in rare}
+        size = math.sqrt(sum(v * v for v in own.values())) or 1.0
+        vectors.append({g: v / size for g, v in own.items()})
+    parent = list(range(len(texts)))
+
+    def root(i):
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    index = defaultdict(list)
+    for i, vector in enumerate(vectors):
+        near = defaultdict(float)
+        for g, v in vector.items():
+            for j, w in index[g]:
+                near[j] += v * w
+            index[g].append((i, v))
+        for j, cosine in near.items():
+            if cosine >= close:
+                parent[root(i)] = root(j)
+    return [root(i) for i in range(len(texts))]
+
+
 def crossval(data, extra, args):
     rnd = random.Random(3)
-    fold = [rnd.randrange(args.folds) for _ in data]
+    kin = families([x["text"] for x in data])
+    drawn = {k: rnd.randrange(args.folds) for k in sorted(set(kin))}
+    fold = [drawn[k] for k in kin]
+    print(f"{len(data)} messages in {len(drawn)} families; no family is split between folds")
     efold = [rnd.randrange(args.folds) for _ in extra]
     results, scores, acts = [], [], defaultdict(list)
     for k in range(args.folds):

@@ -58,10 +58,12 @@ def is_named_request(reading: Reading) -> bool:
     technical, and nothing from daily life.
     """
     classes = set(reading.classes)
-    if not classes & _TECHNICAL or classes & _DAILY or len(reading.lemmas) < 2:
+    if classes & _DAILY or len(reading.lemmas) < 2:
         return False
     at = lead_of(reading)
     named = reading.lemmas[at] in _NAMED and reading.surfaces[at] == reading.lemmas[at]
+    if not classes & _TECHNICAL:
+        return named and reading.classes.count("W") > 1
     if named or reading.classes[at] in _ORDERS:
         return True
     asks = reading.classes[-1] == "?" or reading.classes[at] == "R"
@@ -70,7 +72,7 @@ def is_named_request(reading: Reading) -> bool:
 
 def _asked_role(reading: Reading, at: int) -> Role | None:
     """`why ...` reports a fault; `where ...` and `how does ...` without one want a map."""
-    first, _, second = f"{reading.lemmas[at]} {reading.lemmas[at + 1]}".partition(" ")
+    first, _, second = " ".join(reading.lemmas[at : at + 2]).partition(" ")
     if first == "why":
         return Role.DEBUG
     if first in ("where", "how") and second.split(" ")[0] in _MAPS and not reading.tags.get("symptom"):
