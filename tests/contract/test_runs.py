@@ -241,6 +241,26 @@ def test_session_when_its_run_has_ended_then_is_told_once(bench: Bench) -> None:
     assert (len(told), len(greetings)) == (1, 2)
 
 
+def test_model_when_asked_about_runs_then_has_a_tool_to_look_and_stop_but_not_to_start(bench: Bench) -> None:
+    """In plain words: the model can look at a run and stop it; the tool knows no way to start one."""
+    slow = {"tool": "terminal", "args": {"command": "sleep 60"}}
+    calls = [
+        {"tool": "matrix_runs", "args": {"action": "show", "run": "r1"}},
+        {"tool": "matrix_runs", "args": {"action": "start", "run": "ralph", "text": "rm everything"}},
+        {"tool": "matrix_runs", "args": {"action": "cancel", "run": "r1"}},
+    ]
+    chat = Rule(match="how far is it", steps=(*calls, {"text": "stopped"}))
+    place = bench([*rules([says("PASS", slow)], [says("PASS")]), chat])
+    place.start()
+    place.event_of(1, "tool", step=1, name="terminal")
+    place.home.converse(["how far is it? stop it please"], toolsets=["matrix_coder"])
+    assert place.finish("r1", timeout_s=30).outcome is RunOutcome.CANCELLED
+    assert len(place.client.runs()) == 1
+    answers = [str(m["content"]) for m in place.model.bodies[-1]["messages"] if m.get("role") == "tool"]
+    assert "r1 ralph: live" in answers[0]
+    assert "expected action to be one of" in answers[1]
+
+
 def _last_user(body: dict[str, Any]) -> str:
     return next((str(m["content"]) for m in reversed(body.get("messages", [])) if m.get("role") == "user"), "")
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any
 
+from . import run_tool
 from .boundary import boundary
 from .hooks import provide
 
@@ -16,6 +17,7 @@ def register_all(ctx: Any) -> None:
     provide("command", _commands)
     provide("card", _cards)
     provide("preferences", _preferences)
+    ctx.register_tool(run_tool.NAME, run_tool.TOOLSET, run_tool.SCHEMA, run_tool.handle, check_fn=run_tool.is_useful)
     _register_slash(ctx, "matrix", "Matrix Coder: runs, status, show, cancel, why", "help")
     ctx.register_cli_command(
         "matrix", "Matrix Coder: routing and runs", _arguments, _handle, description="The same as matrix-coder."
