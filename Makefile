@@ -6,11 +6,12 @@ VENV := .venv
 JOBS ?= 2
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test lint clean
+.PHONY: help setup demo test real lint clean
 
 help:
 	@echo "make demo   set up, then run the main job"
 	@echo "make test   set up, then lint, type-check and test"
+	@echo "make real   runs over fetched open-source projects"
 	@echo "make clean  remove the environment and caches"
 
 setup: $(VENV)/.ready
@@ -31,6 +32,9 @@ lint: setup
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS)
+
+real: setup
+	$(BIN)/python -m pytest -m real tests/real
 
 demo: setup
 	@$(BIN)/python scripts/demo.py

@@ -54,6 +54,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"requests checked for leaks: {config.stash[LEAK_CHECKS]}")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Names the markers."""
+    config.addinivalue_line("markers", "real: runs over fetched open-source projects; only with `-m real`")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what needs the package registry, unless it is asked for."""
+    if "real" in config.option.markexpr:
+        return
+    real = [i for i in items if i.get_closest_marker("real")]
+    if real:
+        config.hook.pytest_deselected(items=real)
+        items[:] = [i for i in items if i not in set(real)]
+
+
 @pytest.fixture(autouse=True)
 def _own_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No test sees a person's Hermes: what runs in this process gets an empty home."""
