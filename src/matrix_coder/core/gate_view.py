@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 HEAD_CHARS = 3_000
@@ -53,7 +54,12 @@ _KINDS: dict[str, tuple[str, ...]] = {
     ),
     "table": (r"\s*\|.{0,200}\||[^\n,]{1,60}(?:,[^\n,]{0,60}){3,}$|[^\t\n]{0,60}\t[^\t\n]{0,60}\t",),
 }
-_LINE = re.compile("|".join(f"(?P<{kind}>{'|'.join(parts)})" for kind, parts in _KINDS.items()))
+
+
+@cache
+def _line_pattern() -> re.Pattern[str]:
+    """What kind of pasted line a line is; compiled when the first message with several lines comes."""
+    return re.compile("|".join(f"(?P<{kind}>{'|'.join(parts)})" for kind, parts in _KINDS.items()))
 
 
 class View(NamedTuple):
@@ -122,7 +128,7 @@ def _settle(ask: list[str], kinds: set[str], paste: list[str]) -> str:
 
 
 def _kind_of(line: str) -> str | None:
-    found = _LINE.match(line[:_LINE_CHARS])
+    found = _line_pattern().match(line[:_LINE_CHARS])
     if found is None:
         return None
     kind = found.lastgroup
