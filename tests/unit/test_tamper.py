@@ -1,4 +1,4 @@
-"""The guard against gamed tests as a pure function: what it lets pass, what it only wonders about, what it never does."""
+"""The guard against gamed tests as a pure function: what it lets pass, what it wonders about, what it never does."""
 
 from __future__ import annotations
 
@@ -240,7 +240,8 @@ _PIECES = st.sampled_from(
         "#[test]",
         "fn a() {",
     ]
-    + [
+) | st.sampled_from(
+    [
         "func TestA(t *testing.T) {",
         "t.Skip()",
         "})",
@@ -258,7 +259,8 @@ _PIECES = st.sampled_from(
 _TEXTS = st.lists(_PIECES | st.text(max_size=8), max_size=30).map("\n".join)
 _PATHS = st.sampled_from(
     ["test_a.py", "a.test.ts", "a_test.go", "src/lib.rs", "conftest.py", "pyproject.toml", "package.json", "Makefile"]
-    + [".gitignore", ".github/workflows/a.yml", "jest.config.js", "tox.ini", "tests/data/a.txt", "a.snap", "go.mod"]
+) | st.sampled_from(
+    [".gitignore", ".github/workflows/a.yml", "jest.config.js", "tox.ini", "tests/data/a.txt", "a.snap", "go.mod"]
 )
 
 

@@ -107,7 +107,7 @@ def _python(change: Change, path: str) -> Iterator[TamperFinding]:
         for mark in _new_marks(change, path, marks.hooks):
             yield _finding(TamperKind.RESULT_FORCED, path, mark, f"`{mark.name}` decides what the runner reports")
     for mark in _new_marks(change, path, marks.exits):
-        certain = mark.certain and (beside or not mark.name) if mark.kind == "exit" else beside or not mark.name
+        certain = mark.certain and (mark.kind == "exit" or beside or not mark.name)
         if beside or mark.kind == "_exit" or not mark.name:
             yield _finding(
                 TamperKind.EXIT_FORCED, path, mark, "the process ends here, whatever the tests said", certain

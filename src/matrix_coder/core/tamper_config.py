@@ -24,7 +24,8 @@ _NARROWED = re.compile(
     r"(^|\s)(-k|-m(?!\s+\w*(?:test|cov|tox|nox|pip))|--ignore|--ignore-glob|--deselect|--testNamePattern|--grep|--fgrep"
     r"|--testPathIgnorePatterns|--invert|--exclude|--shard|--test-name-pattern|--test-skip-pattern|-run|-skip|-short|--skip"
     r"|--no-run|--lib|--testPathPattern|--onlyChanged|--only-changed|--onlyFailures|--changed|--collect-only|--list"
-    r"|--lastCommit|--findRelatedTests|--no-cov|(?<=vitest run )-t|(?<=vitest )-t|(?<=jest )-t|(?<=mocha )-[gfi])(?=[\s='\"]|$)"
+    r"|--lastCommit|--findRelatedTests|--no-cov"
+    r"|(?<=vitest run )-t|(?<=vitest )-t|(?<=jest )-t|(?<=mocha )-[gfi])(?=[\s='\"]|$)"
 )
 _RUNNER = re.compile(
     r"\b(pytest|py\.test|unittest|nose2?|tox|nox|jest|vitest|mocha|ava|tap|jasmine|karma|playwright|cypress|node --test"

@@ -28,15 +28,20 @@ _TROUBLE = re.compile(
 _TESTS = re.compile(r"\b(tests?|specs?|suites?|test cases?|assertions?)\b")
 _FIX = re.compile(
     r"\b(fix\w*|repair\w*|debug\w*|bugs?|broken|failing|wrong\w*|incorrect\w*|crash\w*|regressions?|mend\w*|reparier\w*"
-    r"|behebe\w*|fehler\w*)\b|\b(tests?|suite|checks?|ci|build|everything|all)\b.*\b(pass|passes|passing|green|fails?|red)\b"
+    r"|behebe\w*|fehler\w*)\b"
+    r"|\b(tests?|suite|checks?|ci|build|everything|all)\b.*\b(pass|passes|passing|green|fails?|red)\b"
     r"|\b(pass|passes|green)\b.*\b(tests?|suite|checks?)\b"
 )
 _ABOUT_TESTS = re.compile(
-    r"\b(rewrite|refactor|clean ?up|reorgani[sz]e|simplify|improve|restructure|update|adapt|adjust|change|modify|correct"
-    r"|replace|merge|split|parametri[sz]e|rework|overhaul)\b[^.;\n]*\b(tests?|specs?|suite|assertions?|expectations?"
+    r"\b(rewrite|refactor|clean ?up|reorgani[sz]e|simplify|improve|restructure|update|adapt|adjust|change|modify"
+    r"|correct|replace|merge|split|parametri[sz]e|rework|overhaul)\b[^.;\n]*"
+    r"\b(tests?|specs?|suite|assertions?|expectations?"
     r"|expected)\b"
 )
-_CHANGE = r"\b(updat\w+|regenerat\w+|refresh\w*|rewrit\w+|accept\w*|re-?record\w*|chang\w+|bless|replac\w+|edit\w*|adjust\w*)\b"
+_CHANGE = (
+    r"\b(updat\w+|regenerat\w+|refresh\w*|rewrit\w+|accept\w*|re-?record\w*|chang\w+|bless|replac\w+|edit\w*"
+    r"|adjust\w*)\b"
+)
 # What a clause has to say for findings of a kind to be asked for.
 _ASKED: dict[TamperKind, re.Pattern[str]] = {
     TamperKind.TEST_SKIPPED: re.compile(
@@ -58,8 +63,9 @@ _ASKED: dict[TamperKind, re.Pattern[str]] = {
         r"|fail_under|threshold)"
     ),
     TamperKind.CONFIG_CHANGED: re.compile(
-        r"\b(pytest\.ini|pytest(?:'s)? (config\w*|options?|settings?)|(jest|vitest|mocha)(?:'s)? config\w*|test config\w*"
-        r"|addopts|testpaths|tox(\.ini)?|nox(file)?|conftest(\.py)?|(move|migrate|switch|convert)\b.*\b(pytest|jest|vitest"
+        r"\b(pytest\.ini|pytest(?:'s)? (config\w*|options?|settings?)|(jest|vitest|mocha)(?:'s)? config\w*"
+        r"|test config\w*|addopts|testpaths|tox(\.ini)?|nox(file)?|conftest(\.py)?"
+        r"|(move|migrate|switch|convert)\b.*\b(pytest|jest|vitest"
         r"|mocha|unittest|nose|tests?))"
     ),
     TamperKind.COMMAND_CHANGED: re.compile(
@@ -71,7 +77,8 @@ _ASKED: dict[TamperKind, re.Pattern[str]] = {
     TamperKind.RESULT_FORCED: re.compile(r"\b(conftest|pytest (hook|plugin)|deselect\w*|reporter)\b"),
     TamperKind.EXIT_FORCED: re.compile(r"\b(os\._exit|sys\.exit|process\.exit|exit code)"),
     TamperKind.TEST_DETECTED: re.compile(
-        r"\b(pytest_current_test|jest_worker_id|under test|detect\w* (the )?tests?|when (run|running) (in|under) (pytest|tests?))"
+        r"\b(pytest_current_test|jest_worker_id|under test|detect\w* (the )?tests?"
+        r"|when (run|running) (in|under) (pytest|tests?))"
     ),
 }
 _LOOSEN = re.compile(r"\b(loosen\w*|relax\w*|toleran\w+|weaken\w*|less (strict|brittle)|approximat\w+)\b")

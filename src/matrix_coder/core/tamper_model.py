@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
-
 # The name of what a file asserts outside its tests.
 TOP = "(top level)"
 

@@ -33,7 +33,11 @@ _GO_RANKS = {
     "IsType": Rank.ANYTHING,
 }
 _RUST_TEST = re.compile(r"(^|:: )(test|rstest|test_case|wasm_bindgen_test|quickcheck|proptest)( \(|$| )")
-_RUST_MACROS = frozenset({"assert", "assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "debug_assert_ne", "panic", "prop_assert", "prop_assert_eq", "assert_matches", "unreachable"})  # fmt: skip
+_RUST_MACROS = frozenset(
+    f"{before}{name}"
+    for before in ("", "debug_", "prop_")
+    for name in ("assert", "assert_eq", "assert_ne", "assert_matches", "panic", "unreachable")
+)
 
 
 def read_go(file: str, text: str, rules: Collection) -> Sheet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -222,9 +222,8 @@ def compare(op: type[ast.cmpop], left: ast.expr, right: ast.expr) -> Claim:
         if operator == "==" and isinstance(one, ast.Call) and name_of(one.func) == "approx" and one.args:
             width = _keyword(one, "abs") or _keyword(one, "rel") or _position(one, 1) or 1e-6
             return near(other, one.args[0], width)
-        if operator in ("==", "is", "!=", "is not") and isinstance(one, ast.Constant) and one.value in (True, False):
-            if isinstance(one.value, bool):
-                return _truth(other, (not one.value) is (operator in ("==", "is")))
+        if operator in ("==", "is", "!=", "is not") and isinstance(one, ast.Constant) and isinstance(one.value, bool):
+            return _truth(other, (not one.value) is (operator in ("==", "is")))
     if operator in ("<", "<=") and _is_difference(left):
         return _within(left, right, operator)
     subject, expected = (left, right) if _weight(left) >= _weight(right) else (right, left)
@@ -278,16 +277,10 @@ def call_claims(call: ast.Call) -> tuple[Claim, ...] | None:
     arguments = [a for a in call.args if not isinstance(a, ast.Starred)]
     if name in _METHODS and len(arguments) >= 2:
         return (compare(_METHODS[name], arguments[0], arguments[1]),)
-    if name in ("assertTrue", "assertFalse", "assert_") and arguments:
-        return tuple(claims(arguments[0], negated=name == "assertFalse"))
-    if name in ("assertIsNone", "assertIsNotNone") and arguments:
-        op: type[ast.cmpop] = ast.Is if name == "assertIsNone" else ast.IsNot
-        return (compare(op, arguments[0], ast.Constant(None)),)
-    if name in ("assertAlmostEqual", "assert_allclose", "assert_almost_equal") and len(arguments) >= 2:
+    if name in _NEAR_METHODS and len(arguments) >= 2:
         return (near(arguments[0], arguments[1], _width(call)),)
-    if name == "assertIsInstance" and len(arguments) >= 2:
-        check = ast.Call(func=ast.Name(id="isinstance", ctx=ast.Load()), args=arguments[:2], keywords=[])
-        return tuple(claims(check))
+    if name in _TRUTH_METHODS and arguments:
+        return tuple(_TRUTH_METHODS[name](arguments))
     if name in _MOCK_RANKS and isinstance(call.func, ast.Attribute):
         return (Claim(operator="called", rank=_MOCK_RANKS[name], nodes=(call,), subject=text_of_node(call.func.value)),)
     if name == "fail" or (name.lower().startswith("assert") and name not in ("assertRaises", "assertWarns")):
@@ -296,12 +289,31 @@ def call_claims(call: ast.Call) -> tuple[Claim, ...] | None:
     return None
 
 
+def _instance(arguments: list[ast.expr]) -> Iterator[Claim]:
+    return claims(ast.Call(func=ast.Name(id="isinstance", ctx=ast.Load()), args=arguments[:2], keywords=[]))
+
+
+_NEAR_METHODS = frozenset({"assertAlmostEqual", "assert_allclose", "assert_almost_equal"})
+_TRUTH_METHODS: dict[str, Callable[[list[ast.expr]], Iterable[Claim]]] = {
+    "assertTrue": lambda a: claims(a[0]),
+    "assert_": lambda a: claims(a[0]),
+    "assertFalse": lambda a: claims(a[0], negated=True),
+    "assertIsNone": lambda a: (compare(ast.Is, a[0], ast.Constant(None)),),
+    "assertIsNotNone": lambda a: (compare(ast.IsNot, a[0], ast.Constant(None)),),
+    "assertIsInstance": _instance,
+}
+
+
 def _width(call: ast.Call) -> float:
-    places = _keyword(call, "places") or (_position(call, 2) if name_of(call.func) != "assert_allclose" else None)
-    width = _keyword(call, "delta") or _keyword(call, "rtol") or _keyword(call, "atol")
-    if width is not None:
-        return width
-    return 0.5 * 10 ** -(places if places is not None else 7)
+    """How far apart the two sides of an approximate unittest or numpy assertion may be."""
+    given = [w for w in (_keyword(call, n) for n in ("delta", "rtol", "atol")) if w is not None]
+    if given:
+        return max(given)
+    if name_of(call.func) == "assert_allclose":
+        return 1e-7
+    places = _keyword(call, "places")
+    places = _position(call, 2) if places is None else places
+    return 0.5 * 10 ** -(7 if places is None else places)
 
 
 def raises_claim(call: ast.Call, body: str, trivial: bool) -> Claim:

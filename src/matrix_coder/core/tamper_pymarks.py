@@ -131,7 +131,11 @@ def _is_exit(func: ast.expr) -> bool:
 
 
 def exits(tree: ast.Module, text: str) -> Iterator[Mark]:
-    """Calls that end the process, by the name of the function they stand in; those behind `__main__` left out."""
+    """Calls that end the process, by the name of the function they stand in; those behind `__main__` left out.
+
+    `_exit` ends it at once and unseen, unless it stands beside a fork; `exit` raises and is certain only where
+    it is reached by a mere import.
+    """
     yield from _exits(tree.body, text, "")
 
 
@@ -142,18 +146,16 @@ def _exits(body: Sequence[ast.stmt], text: str, inside: str) -> Iterator[Mark]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield from _exits(node.body, text, node.name)
             continue
+        alone = not isinstance(node, ast.If | ast.Try | ast.For | ast.While | ast.With)
         for inner in ast.walk(node):
-            named = inner.func if isinstance(inner, ast.Call) else None
-            hard = named is not None and pa.name_of(named) == "_exit"
-            if named is not None and pa.name_of(named) in _EXITS and _is_exit(named):
-                quiet = not isinstance(inner, ast.Call) or not inner.args or _is_zero(inner.args[0])
-                nested = isinstance(node, ast.If | ast.Try | ast.For | ast.While)
-                yield _mark("_exit" if hard else "exit", inner, text, name=inside, certain=quiet and not nested)
+            if isinstance(inner, ast.Attribute) and inner.attr == "_exit":
+                forked = any("fork" in line for line in text.splitlines()[max(0, inner.lineno - 30) : inner.lineno])
+                yield _mark("_exit", inner, text, name=inside, certain=not forked)
+            elif isinstance(inner, ast.Call) and pa.name_of(inner.func) in _EXITS - {"_exit"} and _is_exit(inner.func):
+                quiet = not inner.args or _is_zero(inner.args[0])
+                yield _mark("exit", inner, text, name=inside, certain=quiet and alone and not inside)
             elif isinstance(inner, ast.Raise) and inner.exc is not None and "SystemExit" in ast.unparse(inner.exc):
-                yield _mark("exit", inner, text, name=inside, certain=not isinstance(node, ast.If))
-            elif isinstance(inner, ast.Attribute) and inner.attr == "_exit" and isinstance(inner.ctx, ast.Load):
-                if not any(isinstance(c, ast.Call) and c.func is inner for c in ast.walk(node)):
-                    yield _mark("_exit", inner, text, name=inside)
+                yield _mark("exit", inner, text, name=inside, certain=alone and not inside)
 
 
 def _is_zero(node: ast.expr) -> bool:

@@ -1,4 +1,4 @@
-"""A JavaScript or TypeScript test file read as tests: jest, vitest, mocha with chai, node:test, jasmine, plain asserts."""
+"""A JavaScript or TypeScript test file read as tests: jest, vitest, mocha with chai, node:test, plain asserts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source text of JavaScript, TypeScript, Go and Rust as tokens with matched brackets. Whatever it can't read, it skips."""
+"""Source text of JavaScript, TypeScript, Go and Rust as tokens with matched brackets; what can't be read is skipped."""
 
 from __future__ import annotations
 
