@@ -21,6 +21,7 @@ _NAMED = {
     "plan": Role.PLAN,
 }
 _TECHNICAL = frozenset("SLDXIFG")
+_MADE = frozenset({"fix", "implement", "add", "rename", "bump", "upgrade"})
 _TESTS = ("tests", "unit test", "integration test", "regression test", "e2e test", "test for")
 _MORE = frozenset({"add", "write", "create", "need", "generate", "extend", "strengthen", "raise", "increase", "cover"})
 _NEAR = frozenset({"this", "these", "our", "what's this", "what does this", "what is this", "is this safe", "is our"})
@@ -40,6 +41,8 @@ def named_role(reading: Reading) -> Role | None:
         return Role.TEST
     if reading.classes[at + 1 : at + 2] in (["v"], [":"], [","]) or reading.surfaces[at] != reading.lemmas[at]:
         return None
+    if reading.lemmas[at] in _MADE:
+        return Role.EXECUTOR
     return _NAMED.get(reading.lemmas[at]) or _asked_role(reading, at)
 
 
