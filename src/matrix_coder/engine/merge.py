@@ -18,6 +18,7 @@ from ..core.units import UnitState, broken
 from . import views
 from .checkout import remove_checkout
 from .context import RunContext, brief
+from .procs import end_everything
 from .workspace import Trees
 
 _SHOWN = 5
@@ -84,9 +85,12 @@ def merge(run: RunContext, index: int, came: Came, known: tuple[Evidence, ...]) 
     """
     trees = run.trees
     paths = trees.changed_raw(came.base, came.tree)
-    if came.state is UnitState.MERGING and not _put_back(trees, came, paths):
-        why = f"conflict: {some(paths)} changed in the workspace while it was being merged"
-        return _end(run, index, replace(came, state=UnitState.FAILED, why=why)), known
+    if came.state is UnitState.MERGING:
+        end_everything(run.cookie(index))
+        left = _put_back(trees, came, paths)
+        if left:
+            why = f"conflict: {some(left)} changed in the workspace while it was being merged"
+            return _end(run, index, replace(came, state=UnitState.FAILED, why=why)), known
     now = trees.record()
     hit = conflicts(trees, came, now)
     if hit:
@@ -99,15 +103,16 @@ def merge(run: RunContext, index: int, came: Came, known: tuple[Evidence, ...]) 
     evidence = run.check(f"merge-{index}-{came.unit}", index)
     if run.stop_words():
         # A check that was stopped half-way says nothing: neither merged nor failed.
-        trees.restore(now, paths)
+        _put_back(trees, came, paths)
         came = replace(came, state=UnitState.READY, before="")
         save(run, index, came)
         return came, known
     run.event("check", step=index, checks=[brief(e) for e in evidence])
     bad = broken(known, evidence)
     if bad:
-        trees.restore(now, paths)
+        left = _put_back(trees, came, paths)
         why = f"red merge: with it in the workspace {'; '.join(bad)}"
+        why += f"; {some(left)} changed meanwhile and could not be put back" if left else ""
         return _end(run, index, replace(came, state=UnitState.FAILED, why=why), evidence), known
     came = _end(run, index, replace(came, state=UnitState.MERGED, why=""), evidence, before=now, after=after)
     return came, evidence
@@ -125,14 +130,12 @@ def _end(
     return came
 
 
-def _put_back(trees: Trees, came: Came, paths: list[str]) -> bool:
-    """Whether the workspace holds again what it held before the merge that was cut off."""
+def _put_back(trees: Trees, came: Came, paths: list[str]) -> list[str]:
+    """Make the unit's files what they were before its merge; those that a person has changed since stay, named."""
     now = trees.record()
     foreign = set(trees.changed_raw(came.before, now)) & set(trees.changed_raw(came.tree, now)) & set(paths)
-    if foreign:
-        return False
-    trees.restore(came.before, paths)
-    return True
+    trees.restore(came.before, [p for p in paths if p not in foreign])
+    return sorted(foreign)
 
 
 def conflicts(trees: Trees, came: Came, now: str) -> list[str]:

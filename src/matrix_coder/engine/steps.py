@@ -80,6 +80,8 @@ class Run:
         wanted = last in self.plan.options.approve
         approvals = len(self.store.controls(self.number, "approve"))
         asked = len([s for s in before if s["step"] in self.plan.options.approve])
+        if units.APPROVE_MERGE in self.plan.options.approve:
+            asked += len([s for s in before if self.plan.definition.steps[s["step"]].fan_out])
         return f"waiting for approval of the {last}" if wanted and approvals < asked else ""
 
     def hold(self, reason: str) -> str:

@@ -34,6 +34,7 @@ from .workspace import Trees
 APPROVE_MERGE = "merge"
 _WAVE = 3
 _MAX_NOTE = 1_200
+_MAX_FILES = 3_000
 
 
 class Held(Exception):
@@ -268,6 +269,10 @@ class UnitWork:
         return self._end(replace(came, state=state, why=why), report, evidence)
 
     def _end(self, came: Came, report: StepReport | None, evidence: tuple[Evidence, ...] = ()) -> Came:
+        if came.state is UnitState.FAILED and came.base == came.tree and came.checkout:
+            # Nothing was made in it that could ever be taken.
+            remove_checkout(self.run, Path(came.checkout))
+            came = replace(came, checkout="")
         told = report or StepReport(verdict=StepVerdict.UNVERIFIABLE, summary=came.why)
         save(
             self.run,
@@ -294,7 +299,7 @@ class UnitWork:
         if reads_only(unit):
             notes.append(f"It changes nothing. Its topic: {one_line(unit.topic)}")
         else:
-            notes.append(f"The files that it may change, and no others: {', '.join(unit.files)}")
+            notes.append(f"The files that it may change, and no others: {', '.join(unit.files)[:_MAX_FILES]}")
         others = [u.name for u in self.units if u.name != unit.name]
         if others:
             notes.append(f"Units of others, at work at the same time: {', '.join(others)}")
