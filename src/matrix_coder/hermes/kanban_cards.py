@@ -357,4 +357,4 @@ def specialist_title(route: str, goal: str, end: CardEnd | None = None) -> str:
     """`review security · done · look at the login`."""
     name = one_line(route, 24) or "specialist"
     mark = f"{end} · " if end else ""
-    return f"{name} · {mark}{one_line(goal, GOAL_OF_SPECIALIST - len(mark))}".strip(" ·")
+    return f"{name} · {mark}{one_line(goal, GOAL_OF_SPECIALIST - len(mark))}".strip(" ·") or "specialist"
