@@ -17,7 +17,7 @@ from ..core.errors import EngineMissing, InputError, StoreError, WorkspaceRefuse
 from ..core.models import RunOutcome, RunStatus, RunView, SpecialistResult
 from ..core.names import Workflow
 from ..core.registry import load_persona, load_workflow
-from . import checks, undo, units, views
+from . import aftermath, checks, undo, views
 from .paths import state_dir
 from .plan import Limits, Options
 from .procs import base_environment
@@ -221,7 +221,7 @@ class Client:
         if run.status is not RunStatus.ENDED:
             raise InputError("a run that has ended", _state(run), _way_on(run))
         self.store.require_free(run.workspace)
-        return units.merge_again(units.Aftermath(self.store, number), unit).files
+        return aftermath.merge_again(aftermath.Aftermath(self.store, number), unit).files
 
     def _live(self, run_id: str, what: str) -> tuple[int, RunView]:
         number = views.run_number(run_id)

@@ -25,6 +25,7 @@ from .procs import end_attempt, end_everything
 from .specialist import Specialist
 from .store import Store
 from .tamper import examine
+from .unit_plan import plan_units
 
 
 class Run:
@@ -120,7 +121,7 @@ class Run:
             return units.Fleet(self.context, move).work()
         specialist = Specialist(self.context, move, row["attempt"], notes=units.accounts(self.context))
         if definition.role is Role.PLAN and any(s.fan_out for s in self.plan.definition.steps.values()):
-            return units.plan_units(self.context, specialist)
+            return plan_units(self.context, specialist)
         if definition.role is not Role.VERIFY:
             return specialist.work()
         specialist.evidence = self._evidence(move, f"step-{move.number}")

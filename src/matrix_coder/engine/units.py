@@ -15,20 +15,21 @@ from pathlib import Path
 
 import yaml
 
-from ..core.errors import InputError, MatrixError
+from ..core.errors import MatrixError
 from ..core.models import Evidence, RunOutcome, StepReport, StepStatus, StepVerdict, Unit
 from ..core.names import Role
 from ..core.registry import WorkflowDefinition
 from ..core.render import one_line
 from ..core.serde import dump, load_report
-from ..core.units import Overlap, UnitState, broken, merged, overlaps, owns, reads_only, whole
+from ..core.units import UnitState, broken, owns, reads_only
 from ..core.workflow import End, RunStep, StepResult
 from . import views
-from .checkout import open_checkout, remove_checkout, reopen_checkout
+from .checkout import open_checkout, remove_checkout
 from .context import RunContext, brief
 from .merge import Came, load_came, merge, reference, save, some, unit_rows
 from .procs import end_attempt
 from .specialist import Place, Specialist
+from .unit_plan import planned
 from .workspace import Trees
 
 APPROVE_MERGE = "merge"
@@ -39,46 +40,6 @@ _MAX_FILES = 3_000
 
 class Held(Exception):
     """The run has to wait for a person before this step can go on; the message says for what."""
-
-
-def plan_units(run: RunContext, specialist: Specialist) -> StepResult:
-    """The plan with units that are apart: asked again once where they overlap, then made fewer and larger by code."""
-    specialist.units = True
-    first = specialist.work()
-    found = _overlaps(run, first)
-    if not found:
-        return first
-    run.event("overlap", step=specialist.at.number, pairs=[str(o) for o in found], asked_again=True)
-    specialist.notes = (
-        "Your plan was refused: units overlap, and no path may belong to two of them. "
-        f"{'; '.join(str(o) for o in found)[:_MAX_NOTE]}. Plan again: move files, or make such units one.",
-    )
-    second = specialist.work()
-    if second.stop is None and second.report.verdict is StepVerdict.UNVERIFIABLE:
-        second = first
-    found = _overlaps(run, second)
-    if not found:
-        return second
-    run.event("overlap", step=specialist.at.number, pairs=[str(o) for o in found], asked_again=False)
-    return replace(second, report=replace(second.report, units=merged(second.report.units, found)))
-
-
-def _overlaps(run: RunContext, result: StepResult) -> tuple[Overlap, ...]:
-    if result.stop is not None or result.report.verdict is not StepVerdict.PASS:
-        return ()
-    tree = run.store.run_row(run.number)["start_tree"]
-    known = run.trees.ask("ls-tree", "-r", "-z", "--name-only", tree).decode("utf-8", "surrogateescape").split("\0")
-    return overlaps(result.report.units, filter(None, known))
-
-
-def planned(run: RunContext, before: int) -> tuple[Unit, ...]:
-    """The units that the last plan before this step named; one for the whole goal where it named none."""
-    for row in reversed(run.store.step_rows(run.number)):
-        if row["number"] < before and row["role"] == Role.PLAN and row["report"] and "/" not in row["step"]:
-            units = load_report(json.loads(row["report"])).units
-            if units:
-                return units
-    return (whole(run.plan.goal),)
 
 
 def wave(home: Path) -> int:
@@ -323,46 +284,3 @@ def examine_unit(
     evidence = run.check(f"unit-{index}-{unit.name}", index, trees=trees)
     bad = broken(views.baseline(run.store, run.number), evidence)
     return (f"red in its own checkout: {'; '.join(bad)}" if bad else ""), evidence
-
-
-class Aftermath(RunContext):
-    """A run that has ended: what is done with it now is stopped by nothing that stopped it then."""
-
-    def stop_words(self) -> str:
-        return ""
-
-    def check(self, label: str, step: int, *, runs: int = 1, trees: Trees | None = None) -> tuple[Evidence, ...]:
-        """The same with the whole time limit of a check, however much of the budget was used."""
-        limits = replace(self.plan.limits, budget_s=self.used().seconds + self.plan.limits.check_s)
-        self.plan = replace(self.plan, limits=limits)
-        return super().check(label, step, runs=runs, trees=trees)
-
-
-def merge_again(run: RunContext, name: str) -> Came:
-    """Try a unit's merge again, from its checkout as it is now. Raises InputError with what stands against it."""
-    rows = [r for r in unit_rows(run) if r["step"].partition("/")[2] == name]
-    came = load_came(rows[-1]) if rows else None
-    if came is None:
-        known = ", ".join(sorted({r["step"].partition("/")[2] for r in unit_rows(run)})) or "none"
-        raise InputError(f"a unit of {run.plan.run_id} that was worked on ({known})", name, "name one of them")
-    if came.state in (UnitState.MERGED, UnitState.DONE, UnitState.EMPTY):
-        raise InputError("a unit that is not merged", f"{name}, which is {came.state}", "there is nothing left to take")
-    if not came.base or not Path(came.checkout).is_dir():
-        raise InputError(f"the checkout of {name}", came.checkout or came.why, "start a new run")
-    number = rows[-1]["number"]
-    unit = next(u for u in planned(run, number) if u.name == name)
-    trees = reopen_checkout(run, Path(came.checkout))
-    tree = trees.record()
-    files = trees.changed(came.base, tree)
-    why, _ = examine_unit(run, number, unit, trees, files) if files else ("its checkout holds no change", ())
-    if why:
-        raise InputError(f"a unit {name} that can be merged", why, f"mend it in {came.checkout} and merge it again")
-    fresh = came
-    if came.state is not UnitState.MERGING:
-        fresh = replace(came, state=UnitState.READY, why="", tree=tree, files=files)
-    after, _ = merge(run, number, fresh, reference(run, number))
-    if after.state is not UnitState.MERGED:
-        raise InputError(
-            f"a unit {name} that can be merged", after.why, f"mend it in {came.checkout} and merge it again"
-        )
-    return after
