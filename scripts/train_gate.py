@@ -187,7 +187,7 @@ def main():
     ap.add_argument("--positive", type=float, default=0.1)
     ap.add_argument("--negative", type=float, default=0.6)
     ap.add_argument("--small", type=float, default=0.08, help="votes below this are dropped")
-    ap.add_argument("--small-vote", type=float, default=0.15, help="votes for a role or domain below this are dropped")
+    ap.add_argument("--small-vote", type=float, default=0.08, help="votes for a role or domain below this are dropped")
     ap.add_argument("--shift", type=float, default=-0.75)
     args = ap.parse_args()
     data = []

@@ -38,7 +38,7 @@ _SMALL_EXTENSIONS = frozenset({"c", "h", "m", "r", "d"})
 
 
 class Path(NamedTuple):
-    """A path or file name: its class (`F` source or tree, `f` document, `/` route), its domain tags."""
+    """A path or file name: its class (`F` source or tree, `f` document, `/` route, `~` neither), its domain tags."""
 
     cls: str
     tags: tuple[str, ...] = ()
@@ -69,7 +69,9 @@ def _file(name: str, lex: Lexicon) -> Path | None:
         return None
     if ext in lex.extensions and not (len(stem) == 1 and ext in _SMALL_EXTENSIONS):
         return Path("F", lex.extensions[ext], True)
-    return Path("f") if ext in lex.documents else None
+    if ext in lex.documents:
+        return Path("f")
+    return Path("~") if ext in lex.ordinary else None
 
 
 def _tree(name: str, low: str, lex: Lexicon) -> Path | None:

@@ -49,6 +49,7 @@ class Lexicon:
     start_words: frozenset[str]
     extensions: dict[str, tuple[str, ...]]
     documents: frozenset[str]
+    ordinary: frozenset[str]
     folders: frozenset[str]
     hosts: frozenset[str]
 
@@ -161,6 +162,7 @@ def lexicon() -> Lexicon:
         start_words=frozenset(split_words(talk["starts"])),
         extensions={ext: tuple(g.get("tags", ())) for g in source for ext in split_words(g["extensions"])},
         documents=frozenset(split_words(data["files"]["documents"])),
+        ordinary=frozenset(split_words(data["files"]["ordinary"])),
         folders=frozenset(split_words(data["files"]["folders"])),
         hosts=frozenset(split_words(data["files"]["hosts"])),
     )
