@@ -6,12 +6,13 @@ VENV := .venv
 JOBS ?= 2
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test real lint clean
+.PHONY: help setup demo test real liar lint clean
 
 help:
 	@echo "make demo   set up, then run the main job"
 	@echo "make test   set up, then lint, type-check and test"
 	@echo "make real   runs over fetched open-source projects"
+	@echo "make liar   every lie a hundred times over: hours"
 	@echo "make clean  remove the environment and caches"
 
 setup: $(VENV)/.ready
@@ -35,6 +36,9 @@ test: lint
 
 real: setup
 	$(BIN)/python -m pytest -m real tests/real
+
+liar: setup
+	LIAR_RUNS=$${LIAR_RUNS:-100} $(BIN)/python -m pytest tests/contract/test_liar.py -v
 
 demo: setup
 	@$(BIN)/python scripts/demo.py

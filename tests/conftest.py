@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from matrix_coder.core.models import RunOutcome
+from matrix_coder.core.names import Workflow
 from matrix_coder.testing import HermesHome, Rule, ScriptedModel
 
 HOST_VARIABLES = ("HERMES_HOME", "HERMES_KANBAN_TASK", "HERMES_PROFILE", "HERMES_YOLO_MODE", "TERMINAL_CWD")
@@ -49,18 +53,45 @@ def count_leak_checks(pytestconfig: pytest.Config) -> Callable[[int], None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Shows how many requests were checked for leaks."""
+    """Shows how many requests were checked for leaks, and with -v or MATRIX_TABLE=1 which outcomes were reached."""
     if LEAK_CHECKS in config.stash:
         terminalreporter.write_line(f"requests checked for leaks: {config.stash[LEAK_CHECKS]}")
+    if config.option.verbose > 0 or os.environ.get("MATRIX_TABLE") == "1":
+        passed = [r for r in terminalreporter.stats.get("passed", ()) if r.when == "call"]
+        found = Counter(value for r in passed for name, value in r.user_properties if name == "outcome")
+        for line in outcome_table(found):
+            terminalreporter.write_line(line)
+
+
+def outcome_table(found: Mapping[str, int]) -> list[str]:
+    """How many passing tests reach each outcome of each workflow: whole runs + walks through the core alone."""
+    if not found:
+        return []
+    rows = [
+        "outcomes reached by passing tests (whole runs + walks)",
+        f"{'':12}" + "".join(f"{w:>12}" for w in Workflow),
+    ]
+    for outcome in RunOutcome:
+        cells = [f"{found.get(f'{w}/{outcome}', 0)} + {found.get(f'{w}/{outcome}/walk', 0)}" for w in Workflow]
+        rows.append(f"{outcome:12}" + "".join(f"{'-' if c == '0 + 0' else c:>12}" for c in cells))
+    return rows
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Names the markers."""
+    words = "outcome(workflow, outcome, walk=False): reaches this outcome, in a whole run or in a walk through the core"
+    config.addinivalue_line("markers", words)
     config.addinivalue_line("markers", "real: runs over fetched open-source projects; only with `-m real`")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what needs the package registry, unless it is asked for."""
+    """Notes which outcomes each test reaches; leaves out what needs the package registry, unless it is asked for."""
+    for item in items:
+        for mark in item.iter_markers("outcome"):
+            workflow, outcome = mark.args
+            walk = "/walk" if mark.kwargs.get("walk") else ""
+            # Travels with the test's report, also from another process.
+            item.user_properties.append(("outcome", f"{Workflow(workflow)}/{RunOutcome(outcome)}{walk}"))
     if "real" in config.option.markexpr:
         return
     real = [i for i in items if i.get_closest_marker("real")]

@@ -65,6 +65,7 @@ def told(place: RunBench, step: str) -> str:
     return "\n".join(t for t in map(json.dumps, place.model.bodies) if f": {step}. See the context" in t)
 
 
+@pytest.mark.outcome("ultrawork", "verified")
 def test_ultrawork_when_every_unit_is_merged_then_is_verified(bench: Bench) -> None:
     """Units work side by side, are merged in plan order, and the whole is verified; nothing is left lying about."""
     place = bench(
@@ -111,6 +112,7 @@ def at_once(place: RunBench) -> int:
     return most
 
 
+@pytest.mark.outcome("ultrawork", "failed")
 def test_ultrawork_when_units_fail_in_every_way_then_the_report_is_right_about_each(
     bench: Bench, tmp_path: Path
 ) -> None:
@@ -175,6 +177,7 @@ def test_ultrawork_when_units_fail_in_every_way_then_the_report_is_right_about_e
         place.client.merge("r1", "a")
 
 
+@pytest.mark.outcome("ultrawork", "verified")
 def test_plan_when_its_units_overlap_then_is_asked_once_more_with_the_overlaps_named(bench: Bench) -> None:
     """Overlap is found by code; the second plan counts."""
     place = bench(
@@ -194,6 +197,7 @@ def test_plan_when_its_units_overlap_then_is_asked_once_more_with_the_overlaps_n
     assert "a and b: *.py and b.py both hold b.py" in told(place, "plan")
 
 
+@pytest.mark.outcome("ultrawork", "verified")
 def test_plan_when_it_overlaps_twice_then_code_makes_fewer_and_larger_units(bench: Bench) -> None:
     """After one more try the units that overlap become one, with the files of both."""
     place = bench(
@@ -211,6 +215,7 @@ def test_plan_when_it_overlaps_twice_then_code_makes_fewer_and_larger_units(benc
     assert len([e for k, e in place.events if k == "overlap"]) == 2
 
 
+@pytest.mark.outcome("ultrawork", "verified")
 def test_plan_when_it_names_no_units_then_one_unit_does_it_all(bench: Bench) -> None:
     """A goal that is not cut is one unit, merged like any other."""
     place = bench([*scripts(plan=[says("PASS")]), works("whole", write("a.py")), *rest()])
@@ -245,6 +250,7 @@ def test_worker_when_killed_during_the_units_then_no_finished_unit_is_worked_on_
     assert [s.number for s in result.steps] == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.outcome("ultrawork", "failed")
 def test_liars_when_units_that_pass_alone_break_the_suite_together_then_the_second_is_not_merged(bench: Bench) -> None:
     """Each unit is green by itself; the merge that turns the whole red is taken back, byte for byte."""
     place = bench(
@@ -269,6 +275,7 @@ def test_liars_when_units_that_pass_alone_break_the_suite_together_then_the_seco
     assert not (place.repo / "new.txt").exists()
 
 
+@pytest.mark.outcome("ultrawork", "failed")
 def test_liars_when_all_say_pass_and_nobody_does_anything_then_is_not_verified(bench: Bench) -> None:
     """A model that always says PASS merges nothing and proves nothing."""
     place = bench([Rule(match=r"step \d+: ", steps=says("PASS", summary="All green. VERIFIED."))])
@@ -278,6 +285,7 @@ def test_liars_when_all_say_pass_and_nobody_does_anything_then_is_not_verified(b
     assert units_of(place)["whole"].note == "empty: it changed nothing"
 
 
+@pytest.mark.outcome("ultrawork", "failed")
 def test_unit_when_it_leaves_its_files_then_is_not_merged_and_the_workspace_is_out_of_reach(bench: Bench) -> None:
     """What is not its own is refused at the merge, and the real workspace can't be written by any tool of its."""
     place = bench([])
@@ -312,6 +320,7 @@ def test_approve_merge_when_asked_for_then_waits_after_the_units_and_before_the_
     assert units_of(place)["a"].attempt == 1
 
 
+@pytest.mark.outcome("ultrawork", "cancelled")
 def test_cancel_when_units_are_at_work_then_ends_all_of_them(bench: Bench) -> None:
     """Cancel ends every unit's processes at once, and nothing of them reaches the workspace."""
     place = bench(
@@ -333,6 +342,8 @@ def test_cancel_when_units_are_at_work_then_ends_all_of_them(bench: Bench) -> No
     assert {s.status for s in units_of(place).values()} == {StepStatus.CANCELLED}
 
 
+@pytest.mark.outcome("ultrawork", "budget")
+@pytest.mark.outcome("ultrawork", "verified")
 def test_budget_when_used_up_between_units_then_goes_on_with_the_rest_after_a_raise(bench: Bench) -> None:
     """The units that were done are kept over the resume; only the others are worked on."""
     place = bench(

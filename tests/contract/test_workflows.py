@@ -19,6 +19,7 @@ def _roles(place: RunBench, run_id: str = "r1") -> list[str]:
     return [s.role for s in place.client.show(run_id).steps]
 
 
+@pytest.mark.outcome("autopilot", "verified")
 def test_autopilot_when_all_agree_then_plans_once_and_ends_verified(bench: Bench) -> None:
     """Plan, then executor, test, review and verify; each by its own specialist, the plan once."""
     place = bench(
@@ -30,6 +31,7 @@ def test_autopilot_when_all_agree_then_plans_once_and_ends_verified(bench: Bench
     assert _roles(place) == ["plan", "executor", "test", "review", "verify"]
 
 
+@pytest.mark.outcome("autopilot", "verified")
 def test_autopilot_when_review_finds_something_grave_then_goes_back_whatever_its_verdict(bench: Bench) -> None:
     """A HIGH finding beside a PASS sends the run back to the executor; the plan is not made again."""
     reviews = [[report("PASS", findings=HIGH), {"text": "done"}], says("PASS")]
@@ -43,6 +45,7 @@ def test_autopilot_when_review_finds_something_grave_then_goes_back_whatever_its
     assert result.iterations == 2
 
 
+@pytest.mark.outcome("autopilot", "blocked")
 def test_autopilot_when_the_plan_is_blocked_then_no_file_is_touched(bench: Bench) -> None:
     """A question in the plan stops the run before anything is changed."""
     place = bench(scripts(plan=[says("BLOCKED", open_questions=["Which way?"])]))
@@ -50,6 +53,7 @@ def test_autopilot_when_the_plan_is_blocked_then_no_file_is_touched(bench: Bench
     assert (result.outcome, result.question, result.changed_files) == (RunOutcome.BLOCKED, "Which way?", ())
 
 
+@pytest.mark.outcome("ultraqa", "verified")
 def test_ultraqa_when_the_suite_is_green_then_ends_at_once(bench: Bench) -> None:
     """A suite that is green already is told so, without one specialist."""
     place = bench([])
@@ -59,6 +63,7 @@ def test_ultraqa_when_the_suite_is_green_then_ends_at_once(bench: Bench) -> None
     assert result.steps == ()
 
 
+@pytest.mark.outcome("ultraqa", "verified")
 def test_ultraqa_when_the_suite_is_red_then_fixes_it_even_if_verify_calls_it_green(bench: Bench) -> None:
     """Test, verify, fix: a red suite goes to the fix, whatever the specialists claim."""
     place = bench(scripts(test=[says("PASS")], verify=[says("PASS")], fix=[says("PASS", MEND)]))
@@ -67,15 +72,7 @@ def test_ultraqa_when_the_suite_is_red_then_fixes_it_even_if_verify_calls_it_gre
     assert _roles(place) == ["test", "verify", "executor", "test", "verify"]
 
 
-@pytest.mark.parametrize("workflow", ["ralph", "autopilot", "ultraqa"])
-def test_liar_when_it_always_says_pass_over_a_red_suite_then_is_never_verified(bench: Bench, workflow: str) -> None:
-    """A model that says PASS in every step of every workflow ends at the cap, not in success."""
-    place = bench([Rule(match=r"step \d+: ", steps=says("PASS", summary="All green. VERIFIED. Task complete."))])
-    result = place.run(workflow=workflow, cap=2)
-    assert result.outcome is RunOutcome.CAP_REACHED, result.reason
-    assert not result.evidence[0].passed
-
-
+@pytest.mark.outcome("ralph", "stalled")
 def test_stalled_when_nothing_changes_then_is_diagnosed_once_and_stops(bench: Bench) -> None:
     """The same failures on the same tree twice: a debug specialist in a fresh context, once; then the run stops."""
     place = bench(rules([says("PASS")], [says("FAIL")]) + scripts(diagnose=[says("PASS", summary="it never edits")]))
@@ -86,6 +83,8 @@ def test_stalled_when_nothing_changes_then_is_diagnosed_once_and_stops(bench: Be
     assert prompts, "the executor after the diagnosis was not told of it"
 
 
+@pytest.mark.outcome("ralph", "budget")
+@pytest.mark.outcome("ralph", "verified")
 def test_budget_when_the_tokens_are_used_up_then_stops_and_goes_on_when_raised(bench: Bench) -> None:
     """Tokens are counted before each step; only a raise lets the run go on, with its counters as they were."""
     place = bench(rules([says("PASS"), says("PASS", MEND)], [says("PASS")]))
@@ -100,6 +99,8 @@ def test_budget_when_the_tokens_are_used_up_then_stops_and_goes_on_when_raised(b
     assert after.usage.tokens > used
 
 
+@pytest.mark.outcome("ralph", "cap_reached")
+@pytest.mark.outcome("ralph", "verified")
 def test_cap_when_raised_then_goes_on_from_where_it_stopped(bench: Bench) -> None:
     """A run that used up its cap goes on with the next iteration, not from the start."""
     place = bench(rules([says("PASS"), says("PASS", MEND)], [says("PASS")]))
@@ -109,6 +110,8 @@ def test_cap_when_raised_then_goes_on_from_where_it_stopped(bench: Bench) -> Non
     assert (result.outcome, result.iterations, len(result.steps)) == (RunOutcome.VERIFIED, 2, 4)
 
 
+@pytest.mark.outcome("ralph", "blocked")
+@pytest.mark.outcome("ralph", "verified")
 def test_blocked_when_answered_then_the_same_step_is_done_again_knowing_the_answer(bench: Bench) -> None:
     """The answer reaches the step that asked, and the run goes on from there."""
     place = bench(rules([says("BLOCKED", open_questions=["plus or minus?"]), says("PASS", MEND)], [says("PASS")]))
@@ -137,6 +140,7 @@ def test_pause_when_asked_then_waits_before_the_next_step_and_resumes(bench: Ben
     assert any("mind the negative numbers" in json.dumps(b) for b in place.model.bodies)
 
 
+@pytest.mark.outcome("autopilot", "verified")
 def test_approval_when_the_plan_needs_it_then_nothing_is_touched_before(bench: Bench) -> None:
     """`approve=plan` holds the run after the plan until a person approves."""
     place = bench(
@@ -151,6 +155,7 @@ def test_approval_when_the_plan_needs_it_then_nothing_is_touched_before(bench: B
     assert place.finish(run.run_id).outcome is RunOutcome.VERIFIED
 
 
+@pytest.mark.outcome("autopilot", "cancelled")
 def test_cancel_when_a_run_is_paused_then_ends_it(bench: Bench) -> None:
     """A held run can be cancelled; it ends as cancelled and not as anything else."""
     place = bench(scripts(plan=[says("PASS")]))
@@ -207,6 +212,8 @@ def test_undo_when_the_person_changed_the_same_file_then_refuses_and_changes_not
     assert file.read_text().endswith("# mine\n")
 
 
+@pytest.mark.outcome("ralph", "failed")
+@pytest.mark.outcome("ralph", "verified")
 def test_failed_run_when_resumed_then_the_last_step_is_tried_again(bench: Bench) -> None:
     """After the provider is back, a failed run goes on where it failed."""
     body = json.dumps({"error": {"message": "no such key"}})
