@@ -39,6 +39,7 @@ _NEGATED = re.compile(r"(?:n't|\bnot|\bnever|\bno) (?:\w+ ){0,2}\Z")
 _ADDRESS = re.compile(r"(?:(?:hey|hi|hello|ok|okay|dear) )?hermes\s*[,:!-]\s*", re.IGNORECASE)
 _SHOWN = 8
 _SURE = 0.5
+_STRONG = 0.2
 _CLEAR, _NAMED_START, _NONE_START = 4, 2.0, 3.0
 
 
@@ -174,9 +175,11 @@ def _route(text: str, got: _Read) -> Decision:
 
 def _signals(text: str, got: _Read, shown: int = _SHOWN) -> tuple[Signal, ...]:
     """The strongest votes, each with the place in the message where its first word stands."""
-    table = weights().coding
-    votes = [(table[f] * got.scale, f) for f in got.words if f in table]
-    votes += [(table[f], f) for f in got.whole if f in table]
+    get, floor = weights().coding.get, _STRONG if shown == _SHOWN else 0.0
+    votes = [(v * got.scale, f) for f in got.words if abs(v := get(f, 0.0)) > floor]
+    votes += [(v, f) for f in got.whole if abs(v := get(f, 0.0)) > floor]
+    if not votes and floor:
+        return _signals(text, got, _SHOWN + 1)
     votes.sort(key=lambda v: (-abs(v[0]), v[1]))
     return tuple(_signal(text, got.reading, feature, weight) for weight, feature in votes[:shown])
 
