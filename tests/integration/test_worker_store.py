@@ -8,12 +8,13 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from matrix_coder.core.errors import StoreUntrusted
-from matrix_coder.engine.worker import prepare_database
+from matrix_coder.engine.worker import _add_clock, prepare_database
 
 
 class Trap:
@@ -158,3 +159,15 @@ def test_prepare_when_the_file_is_no_database_then_refused_and_left_as_it_is(tmp
     with pytest.raises(StoreUntrusted, match="move the file away"):
         prepare_database(path)
     assert path.read_bytes() == content
+
+
+def test_old_sqlite_when_taught_then_answers_the_clock_that_the_schema_asks_for() -> None:
+    """`unixepoch('subsec')` in a table's default gives milliseconds on any SQLite, also one that knows no fractions."""
+    db = sqlite3.connect(":memory:")
+    _add_clock(db, None)
+    db.execute("create table t (id integer, at integer not null default (unixepoch('subsec') * 1000))")
+    db.execute("insert into t (id) values (1)")
+    (at,) = db.execute("select at from t").fetchone()
+    assert abs(at / 1000 - time.time()) < 60
+    assert isinstance(db.execute("select unixepoch()").fetchone()[0], int)
+    db.close()

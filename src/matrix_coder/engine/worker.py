@@ -12,7 +12,9 @@ import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import sqlalchemy as sa
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 
 from ..core.errors import StoreUntrusted
@@ -69,6 +71,25 @@ def _untrusted(path: Path, found: str) -> StoreUntrusted:
     return StoreUntrusted(f"JSON rows only in {path}", found, "move the file away and start again")
 
 
+def teach_old_sqlite() -> None:
+    """Give SQLite before 3.42 the clock that the engine's schema asks it for.
+
+    On Python 3.12 and later the library writes `unixepoch('subsec')` into its tables' defaults; an older SQLite answers
+    NULL to that, and every insert fails.
+    """
+    if sqlite3.sqlite_version_info < (3, 42):
+        sa.event.listen(sa.Engine, "connect", _add_clock)
+
+
+def _add_clock(connection: Any, _: object) -> None:
+    connection.create_function("unixepoch", -1, _unixepoch)
+
+
+def _unixepoch(*modifiers: object) -> float | int:
+    now = time.time()
+    return now if "subsec" in modifiers else int(now)
+
+
 class Worker:
     """Finds queued runs, starts them, and goes when there has been nothing to do for a while."""
 
@@ -119,6 +140,7 @@ class Worker:
     def _launch(self) -> None:
         database = state_dir(self.home) / "dbos.db"
         prepare_database(database)
+        teach_old_sqlite()
         config: DBOSConfig = {
             "name": "matrix-coder",
             "system_database_url": f"sqlite:///{database}",
