@@ -19,7 +19,8 @@ from .tamper_ledger import Ledger
 from .tamper_model import Change, Sheet, TamperFinding, TamperKind, line_at, text_of
 from .tamper_native import read_go, read_rust
 from .tamper_options import read_options
-from .tamper_python import Scope, read_python, scope_of
+from .tamper_python import read_python, scope_of
+from .tamper_pywalk import Scope
 from .tamper_script import read_script
 
 __all__ = ["Exemption", "TamperFinding", "TamperKind", "TamperReport", "examine", "find_tampering"]

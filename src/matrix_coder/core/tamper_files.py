@@ -66,7 +66,8 @@ def found(path: str, rules: Collection) -> int:
     """How surely a runner takes the file for a test file: 2 by its name, 1 by its directory, 0 not at all."""
     name, kind = PurePosixPath(path).name, language(path)
     if kind == "python":
-        named = any(fnmatchcase(name, p.rsplit("/", 1)[-1]) for p in rules.files) or name in ("tests.py", "test.py")
+        named = any(fnmatchcase(name, p.rsplit("/", 1)[-1]) for p in rules.files) or name == "tests.py"
+        named |= name == "test.py" and (in_test_directory(path) or "/" not in path)
         return 2 if named and rules.reaches(path) else 0
     if kind == "script":
         return 2 if _SCRIPT_TEST.search(name) or "__tests__/" in f"/{path}" else int(in_test_directory(path))
@@ -85,7 +86,7 @@ def is_test_side(path: str, rules: Collection | None = None) -> bool:
     if not kind:
         return False
     by_name = name == "conftest.py" or (kind != "rust" and found(path, rules or Collection()) == 2)
-    looks = kind == "python" and re.search(r"^tests?[_.]|_tests?\.py$", name) is not None
+    looks = kind == "python" and re.search(r"^tests?_|_tests?\.py$", name) is not None
     return by_name or looks or in_test_directory(path)
 
 

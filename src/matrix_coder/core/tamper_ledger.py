@@ -6,16 +6,12 @@ parametrized is not taken for a deleted one.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from .tamper_model import TOP, Assertion, Case, Mark, Rank, Row, Sheet, TamperFinding, TamperKind, squash
+from .tamper_pairing import ALIKE, is_renamed, is_soft, nearest, pair, pattern_of, same, same_words
 
-_ALIKE = 0.6
-# The same for tests of one file, names and bodies taken together.
-_NEARBY = 0.4
-_SHORT = 48
 # Decides whether a changed expectation is an accusation, from the later assertion's literals and the earlier one's.
 Expectation = Callable[[frozenset[str], frozenset[str]], bool]
 
@@ -35,7 +31,7 @@ class Ledger:
         self.sheets = {s.file: s for s in after}
         self.expectation = expectation
         # Names that the code lost and those that it gained: an assertion may follow its subject's new name.
-        self.old_names, self.new_names = (_pattern(names) for names in renamed)
+        self.old_names, self.new_names = (pattern_of(names) for names in renamed)
         self.pairs = pair(self.before, self.after)
         self.gained = self._gained()
         self.old_rows = {r.key for c in self.before for r in c.rows}
@@ -118,11 +114,11 @@ class Ledger:
             self._add(kind, after, dead.line, dead.text, words, certain=certain, file=dead.file)
             return
         own = [a for a in after.live if a in self.gained.get(a.key, ()) and id(a) not in self.used]
-        if any(_same(lost, a, after.literals, after.rows) for a in own) or self._carried(lost, after):
+        if any(same(lost, a, after.literals, after.rows) for a in own) or self._carried(lost, after):
             return
-        if self._follows(lost) or self._written_out(lost, before) or any(_same_words(lost, a) for a in own):
+        if self._follows(lost) or self._written_out(lost, before) or any(same_words(lost, a) for a in own):
             return
-        near = _nearest(lost, own)
+        near = nearest(lost, own)
         if near is None:
             self._removed(lost, before, after, own, certain)
             return
@@ -138,7 +134,7 @@ class Ledger:
                     TamperKind.ASSERTION_WEAKENED, after, now.line, now.text, words, certain=certain, file=now.file
                 )
         elif now.rank < lost.rank:
-            soft = _is_soft(lost, now)
+            soft = is_soft(lost, now)
             words = f"{about}; " + ("it is always true now" if now.rank is Rank.ALWAYS else "more passes now")
             self._add(
                 TamperKind.ASSERTION_WEAKENED,
@@ -149,7 +145,7 @@ class Ledger:
                 certain=certain and not soft,
                 file=now.file,
             )
-        elif now.rank == lost.rank and not _renamed(lost, now):
+        elif now.rank == lost.rank and not is_renamed(lost, now):
             sure = certain and self.expectation(now.literals, lost.literals)
             self._add(TamperKind.EXPECTATION_CHANGED, after, now.line, now.text, about, certain=sure, file=now.file)
 
@@ -223,7 +219,7 @@ class Ledger:
         """Whether all that the test asserted is asserted elsewhere now."""
         if not case.live:
             rest = sum((c.body for c in self.after if c.collected), Counter[str]())
-            return not case.body or sum((case.body & rest).values()) >= _ALIKE * sum(case.body.values())
+            return not case.body or sum((case.body & rest).values()) >= ALIKE * sum(case.body.values())
         return all(a.rank is Rank.ALWAYS or self._kept(a, case) for a in case.live) and all(
             self._row_carried(r) for r in case.rows
         )
@@ -243,7 +239,7 @@ class Ledger:
             rows = [r for r in case.rows if r.key not in self.old_rows]
             for assertion in case.live:
                 fresh = assertion in self.gained.get(assertion.key, ())
-                if (fresh or rows or not case.collected or case.name == TOP) and _same(
+                if (fresh or rows or not case.collected or case.name == TOP) and same(
                     lost, assertion, near if fresh or not rows else frozenset(), rows, strictly=True
                 ):
                     return True
@@ -322,110 +318,6 @@ class Ledger:
         )
         if not any((f.kind, f.file, f.line, f.text) == (kind, found.file, line, text) for f in self.findings):
             self.findings.append(found)
-
-
-def pair(before: Sequence[Case], after: Sequence[Case]) -> list[tuple[Case, Case | None]]:
-    """Each earlier case with its later self: same place, same name elsewhere, or the likest body."""
-    places = {(c.file, c.name): c for c in after}
-    result: dict[int, Case | None] = {id(b): places.get((b.file, b.name)) for b in before}
-    taken = {id(a) for a in result.values() if a is not None}
-    names: dict[str, list[Case]] = {}
-    for case in after:
-        if id(case) not in taken:
-            names.setdefault(case.name.rsplit("::", 1)[-1], []).append(case)
-    rest = [b for b in before if result[id(b)] is None and b.collected]
-    for found, least in (
-        (_by_name(rest, names), _ALIKE),
-        (_by_body(rest, after), _ALIKE),
-        (_nearby(rest, after), _NEARBY),
-    ):
-        for likeness, b, a in sorted(found, key=lambda f: -f[0]):
-            if likeness >= least and result[id(b)] is None and id(a) not in taken:
-                result[id(b)] = a
-                taken.add(id(a))
-    return [(b, result[id(b)]) for b in before]
-
-
-def _by_name(rest: Sequence[Case], names: Mapping[str, list[Case]]) -> Iterator[tuple[float, Case, Case]]:
-    for b in rest:
-        for a in names.get(b.name.rsplit("::", 1)[-1], ()):
-            yield max(alike(b, a), _ALIKE if len(names[b.name.rsplit("::", 1)[-1]]) == 1 else 0.0), b, a
-
-
-def _by_body(rest: Sequence[Case], after: Sequence[Case]) -> Iterator[tuple[float, Case, Case]]:
-    if len(rest) * len(after) > 250_000:
-        return
-    for b in rest:
-        for a in after:
-            if a.language == b.language:
-                yield alike(b, a), b, a
-
-
-def _nearby(rest: Sequence[Case], after: Sequence[Case]) -> Iterator[tuple[float, Case, Case]]:
-    """Tests of one file whose names and bodies both have something in common."""
-    for b in rest:
-        for a in after:
-            if a.file == b.file and a.collected:
-                one, other = (set(re.findall(r"[a-z0-9]+", c.name.lower())) for c in (b, a))
-                yield (alike(b, a) + len(one & other) / max(len(one | other), 1)) / 2, b, a
-
-
-def alike(one: Case, other: Case) -> float:
-    """How much of the two bodies is the same, from 0 to 1."""
-    size = max(sum(one.body.values()), sum(other.body.values()))
-    return sum((one.body & other.body).values()) / size if size else 0.0
-
-
-def _pattern(names: frozenset[str]) -> re.Pattern[str]:
-    words = "|".join(re.escape(n) for n in sorted(names)[:200])
-    return re.compile(rf"\b(?:{words})\b" if words else r"(?!)")
-
-
-def _same(
-    lost: Assertion, now: Assertion, near: frozenset[str], rows: Sequence[Row], *, strictly: bool = False
-) -> bool:
-    """Whether `now` says what `lost` said, with other names or with its values given from outside."""
-    if now.rank < lost.rank or now.tolerance > lost.tolerance * 1.0001:
-        return False
-    if now.frame == lost.frame and not strictly:
-        return True
-    if now.shape != lost.shape or len(now.literals) >= len(lost.literals):
-        return False
-    missing = lost.literals - now.literals
-    return missing <= near or any(missing <= r.literals | near for r in rows)
-
-
-def _same_words(lost: Assertion, now: Assertion) -> bool:
-    """Whether the assertion stands as it stood, over a preparation that is too long to be held against it."""
-    return lost.text == now.text and now.rank >= lost.rank and max(len(lost.key), len(now.key)) > _SHORT
-
-
-def _nearest(lost: Assertion, own: Sequence[Assertion]) -> Assertion | None:
-    """The later assertion of the same test that took this one's place, if one did."""
-    scored = [(_kinship(lost, a), -abs(a.line - lost.line), i) for i, a in enumerate(own)]
-    best = max(scored, default=None)
-    return own[best[2]] if best is not None and best[0] > 0 else None
-
-
-def _kinship(lost: Assertion, now: Assertion) -> int:
-    same_subject = lost.subject == now.subject
-    about = bool(lost.callees & now.callees)
-    expected = bool(lost.expected) and lost.expected == now.expected
-    mentions = bool(lost.subject) and lost.subject in now.key
-    trivial = now.rank is Rank.ALWAYS
-    return 8 * same_subject + 4 * mentions + 3 * about + 2 * expected + trivial
-
-
-def _renamed(lost: Assertion, now: Assertion) -> bool:
-    """Whether the same values are expected of something with another name."""
-    return lost.expected == now.expected and lost.literals == now.literals and lost.subject != now.subject
-
-
-def _is_soft(lost: Assertion, now: Assertion) -> bool:
-    """Whether a weaker form is also good style: emptiness by truth, floating-point numbers by nearness."""
-    empty = lost.expected in ("[]", "{}", "''", "()", "0", "set()", '""') and now.rank is Rank.SOME
-    floating = now.rank is Rank.NEAR and now.tolerance <= 1e-5 and "." in lost.expected
-    return empty or floating
 
 
 def _names(case: Case) -> frozenset[str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from functools import lru_cache
 
 # The name of what a file asserts outside its tests.
 TOP = "(top level)"
@@ -185,8 +186,13 @@ def text_of(data: bytes | None) -> str:
 
 def line_at(text: str, line: int) -> str:
     """The line with this number, stripped and cut to what a report can show."""
-    lines = text.splitlines()
+    lines = _lines(text)
     return lines[line - 1].strip()[:200] if 0 < line <= len(lines) else ""
+
+
+@lru_cache(maxsize=32)
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(text.splitlines())
 
 
 def squash(text: str) -> str:

@@ -3,53 +3,24 @@
 from __future__ import annotations
 
 import ast
-import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from .tamper_model import Assertion, Rank
-
-_BUILTINS = frozenset(
-    [
-        "len",
-        "str",
-        "int",
-        "float",
-        "bool",
-        "list",
-        "dict",
-        "set",
-        "tuple",
-        "sorted",
-        "repr",
-        "abs",
-        "min",
-        "max",
-        "sum",
-        "type",
-        "isinstance",
-        "round",
-        "any",
-        "all",
-        "next",
-        "iter",
-        "getattr",
-        "hasattr",
-        "callable",
-        "range",
-        "enumerate",
-        "zip",
-        "map",
-        "filter",
-        "bytes",
-        "frozenset",
-        "print",
-        "open",
-        "approx",
-        "raises",
-    ]
+from .tamper_pyexpr import (
+    callees,
+    frame,
+    is_none,
+    keyword,
+    literals,
+    name_of,
+    number,
+    position,
+    shape,
+    text_of_node,
+    weight,
 )
+
 _COMPARE = {
     ast.Eq: ("==", Rank.EXACT),
     ast.NotEq: ("!=", Rank.ANYTHING),
@@ -110,8 +81,6 @@ _MOCK_RANKS = {
     "assert_has_calls": Rank.EXACT,
     "assert_not_called": Rank.EXACT,
 }
-# How many nodes may be put in the place of names in one expression.
-_LARGEST = 40
 _BROAD = frozenset({"Exception", "BaseException", ""})
 
 
@@ -137,8 +106,8 @@ class Claim:
             rank=self.rank,
             subject=self.subject,
             expected=self.expected,
-            shape=f"{self.operator} " + " ".join(sorted(_shape(n) for n in self.nodes)),
-            frame=f"{self.operator} " + " ".join(sorted(_frame(n) for n in self.nodes)) + self.extra,
+            shape=f"{self.operator} " + " ".join(sorted(shape(n) for n in self.nodes)),
+            frame=f"{self.operator} " + " ".join(sorted(frame(n) for n in self.nodes)) + self.extra,
             line=line,
             text=text,
             file=file,
@@ -195,7 +164,7 @@ def _truth(expr: ast.expr, negated: bool) -> Claim:
     if isinstance(expr, ast.Call):
         name = name_of(expr.func)
         if name == "isclose" and len(expr.args) >= 2 and not negated:
-            return near(expr.args[0], expr.args[1], _keyword(expr, "abs_tol") or _keyword(expr, "rel_tol") or 1e-9)
+            return near(expr.args[0], expr.args[1], keyword(expr, "abs_tol") or keyword(expr, "rel_tol") or 1e-9)
         if name in ("isinstance", "hasattr", "callable") and expr.args:
             always = name == "isinstance" and len(expr.args) == 2 and text_of_node(expr.args[1]) == "object"
             rank = Rank.ALWAYS if always and not negated else Rank.ANYTHING
@@ -220,16 +189,16 @@ def compare(op: type[ast.cmpop], left: ast.expr, right: ast.expr) -> Claim:
         return Claim(operator="always", rank=Rank.ALWAYS, nodes=(left, right), subject=text_of_node(left))
     for one, other in ((left, right), (right, left)):
         if operator == "==" and isinstance(one, ast.Call) and name_of(one.func) == "approx" and one.args:
-            width = _keyword(one, "abs") or _keyword(one, "rel") or _position(one, 1) or 1e-6
+            width = keyword(one, "abs") or keyword(one, "rel") or position(one, 1) or 1e-6
             return near(other, one.args[0], width)
         if operator in ("==", "is", "!=", "is not") and isinstance(one, ast.Constant) and isinstance(one.value, bool):
             return _truth(other, (not one.value) is (operator in ("==", "is")))
     if operator in ("<", "<=") and _is_difference(left):
         return _within(left, right, operator)
-    subject, expected = (left, right) if _weight(left) >= _weight(right) else (right, left)
-    if rank is Rank.ANYTHING and operator == "is not" and not _is_none(expected):
+    subject, expected = (left, right) if weight(left) >= weight(right) else (right, left)
+    if rank is Rank.ANYTHING and operator == "is not" and not is_none(expected):
         rank = Rank.SOME
-    if operator == "is" and not _is_none(expected):
+    if operator == "is" and not is_none(expected):
         rank = Rank.EXACT
     return Claim(
         operator=operator,
@@ -242,7 +211,7 @@ def compare(op: type[ast.cmpop], left: ast.expr, right: ast.expr) -> Claim:
 
 def near(actual: ast.expr, wanted: ast.expr, tolerance: float) -> Claim:
     """What an approximate comparison says."""
-    subject, expected = (actual, wanted) if _weight(actual) >= _weight(wanted) else (wanted, actual)
+    subject, expected = (actual, wanted) if weight(actual) >= weight(wanted) else (wanted, actual)
     return Claim(
         operator="~=",
         rank=Rank.NEAR,
@@ -259,7 +228,7 @@ def _is_difference(expr: ast.expr) -> bool:
 
 
 def _within(left: ast.expr, right: ast.expr, operator: str) -> Claim:
-    width = _number(right)
+    width = number(right)
     if width is None or not isinstance(left, ast.Call) or not isinstance(left.args[0], ast.BinOp):
         return Claim(
             operator=operator,
@@ -306,13 +275,13 @@ _TRUTH_METHODS: dict[str, Callable[[list[ast.expr]], Iterable[Claim]]] = {
 
 def _width(call: ast.Call) -> float:
     """How far apart the two sides of an approximate unittest or numpy assertion may be."""
-    given = [w for w in (_keyword(call, n) for n in ("delta", "rtol", "atol")) if w is not None]
+    given = [w for w in (keyword(call, n) for n in ("delta", "rtol", "atol")) if w is not None]
     if given:
         return max(given)
     if name_of(call.func) == "assert_allclose":
         return 1e-7
-    places = _keyword(call, "places")
-    places = _position(call, 2) if places is None else places
+    places = keyword(call, "places")
+    places = position(call, 2) if places is None else places
     return 0.5 * 10 ** -(7 if places is None else places)
 
 
@@ -333,156 +302,3 @@ def raises_claim(call: ast.Call, body: str, trivial: bool) -> Claim:
         expected=error,
         extra=f" {error} {pattern}",
     )
-
-
-# -- expressions
-
-
-def name_of(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def text_of_node(node: ast.AST) -> str:
-    """The code of a node in one style; its structure where no code can be written, as in nested f-strings."""
-    try:
-        return ast.unparse(node)
-    except ValueError:
-        return ast.dump(node)
-
-
-def _number(node: ast.expr) -> float | None:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = _number(node.operand)
-        return None if inner is None else -inner
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        base, power = _number(node.left), _number(node.right)
-        return base**power if base and power is not None and abs(power) < 50 else None
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
-        return float(node.value)
-    return None
-
-
-def _keyword(call: ast.Call, name: str) -> float | None:
-    return next((_number(k.value) for k in call.keywords if k.arg == name), None)
-
-
-def _position(call: ast.Call, index: int) -> float | None:
-    return _number(call.args[index]) if len(call.args) > index else None
-
-
-def _is_none(text: ast.expr) -> bool:
-    return isinstance(text, ast.Constant) and text.value is None
-
-
-def _weight(node: ast.expr) -> int:
-    """How likely this side is what the test is about: calls before names before literals."""
-    kinds = {type(n) for n in ast.walk(node)}
-    return 3 * (ast.Call in kinds) + 2 * (ast.Attribute in kinds or ast.Subscript in kinds) + (ast.Name in kinds)
-
-
-def callees(node: ast.AST) -> Iterator[str]:
-    """The names of what is called, built-in functions left out."""
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Call) and (name := name_of(inner.func)) and name not in _BUILTINS:
-            yield name
-
-
-def literals(node: ast.AST) -> Iterator[str]:
-    """The constants in it."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-        yield f"-{node.operand.value!r}"
-    elif isinstance(node, ast.Constant):
-        yield repr(node.value)
-    else:
-        for inner in ast.iter_child_nodes(node):
-            yield from literals(inner)
-
-
-class _Blank(ast.NodeTransformer):
-    """Puts one name in the place of every literal and of every variable that isn't called."""
-
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        return ast.Name(id="_", ctx=ast.Load())
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return ast.Name(id="_", ctx=ast.Load())
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        inner = self.visit(node.operand)
-        return inner if isinstance(node.op, ast.USub) and isinstance(inner, ast.Name) else ast.UnaryOp(node.op, inner)
-
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
-        return ast.Name(id="_", ctx=ast.Load())
-
-    def visit_List(self, node: ast.List) -> ast.expr:
-        return self._display(node)
-
-    def visit_Tuple(self, node: ast.Tuple) -> ast.expr:
-        return self._display(node)
-
-    def visit_Dict(self, node: ast.Dict) -> ast.expr:
-        return self._display(node)
-
-    def visit_Set(self, node: ast.Set) -> ast.expr:
-        return self._display(node)
-
-    def _display(self, node: ast.expr) -> ast.expr:
-        plain = not any(isinstance(n, ast.Call | ast.Attribute) for n in ast.walk(node))
-        return ast.Name(id="_", ctx=ast.Load()) if plain else self.generic_visit(node)  # type: ignore[return-value]
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        func = node.func if isinstance(node.func, ast.Name) else self.visit(node.func)
-        arguments = [self.visit(a) for a in node.args]
-        keywords = [ast.keyword(arg=k.arg, value=self.visit(k.value)) for k in node.keywords]
-        return ast.Call(func=func, args=arguments, keywords=keywords)
-
-
-def _shape(node: ast.expr) -> str:
-    return _blank(text_of_node(node), values=True)
-
-
-@lru_cache(maxsize=8_192)
-def _blank(text: str, *, values: bool) -> str:
-    """The code with its variables blanked, and its constants too when `values`."""
-    try:
-        tree = ast.parse(text, mode="eval").body
-    except SyntaxError:
-        return text
-    return text_of_node((_Blank() if values else _BlankNames()).visit(tree))
-
-
-class _BlankNames(ast.NodeTransformer):
-    """Puts one name in the place of every variable that isn't called."""
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return ast.Name(id="_", ctx=ast.Load())
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        func = node.func if isinstance(node.func, ast.Name) else self.visit(node.func)
-        arguments = [self.visit(a) for a in node.args]
-        keywords = [ast.keyword(arg=k.arg, value=self.visit(k.value)) for k in node.keywords]
-        return ast.Call(func=func, args=arguments, keywords=keywords)
-
-
-def _frame(node: ast.expr) -> str:
-    return _blank(text_of_node(node), values=False)
-
-
-class _Insert(ast.NodeTransformer):
-    def __init__(self, values: Mapping[str, ast.expr]) -> None:
-        self.values = values
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        value = self.values.get(node.id) if isinstance(node.ctx, ast.Load) else None
-        return value if value is not None else node
-
-
-def insert(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
-    """The expression with the values of local names in their place, unless it would grow out of hand."""
-    names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in values]
-    if not names or sum(1 for n in names for _ in ast.walk(values[n])) > _LARGEST:
-        return node
-    grown: ast.expr = _Insert(values).visit(copy.deepcopy(node))
-    return grown

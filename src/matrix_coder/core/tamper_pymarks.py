@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from . import tamper_pyassert as pa
+from . import tamper_pyexpr as px
 from .tamper_model import Mark, Row, line_at
 
 _SKIPS = frozenset({"skip", "skipif", "skipIf", "skipUnless", "xfail", "expectedFailure"})
@@ -60,7 +60,7 @@ def decorator_marks(decorators: Sequence[ast.expr], text: str) -> list[Mark]:
     """The decorators that keep a test from running or from failing."""
     marks: list[Mark] = []
     for node in decorators:
-        name = pa.name_of(node.func if isinstance(node, ast.Call) else node)
+        name = px.name_of(node.func if isinstance(node, ast.Call) else node)
         if name in _SKIPS:
             marks.append(_mark(_kind(name), node, text, certain=not _is_platform(node)))
         elif name == "parametrize" and isinstance(node, ast.Call):
@@ -74,7 +74,7 @@ def _parameter_marks(call: ast.Call, text: str) -> Iterator[Mark]:
         yield _mark("skip", call, text)
     for node in ast.walk(call):
         if isinstance(node, ast.keyword) and node.arg == "marks":
-            names = {pa.name_of(n.func if isinstance(n, ast.Call) else n) for n in _elements(node.value)}
+            names = {px.name_of(n.func if isinstance(n, ast.Call) else n) for n in _elements(node.value)}
             if names & _SKIPS:
                 yield _mark("skip", node.value, text)
 
@@ -103,15 +103,15 @@ def off_marks(node: ast.stmt, text: str) -> list[Mark]:
     marks: list[Mark] = []
     for inner in ast.walk(node):
         match inner:
-            case ast.Call(func=func) if pa.name_of(func) in _SKIP_CALLS and _is_runner(func):
-                marks.append(_mark(_kind(pa.name_of(func)), inner, text))
+            case ast.Call(func=func) if px.name_of(func) in _SKIP_CALLS and _is_runner(func):
+                marks.append(_mark(_kind(px.name_of(func)), inner, text))
             case ast.Raise(exc=ast.expr() as error) if "SkipTest" in ast.unparse(error) or "Skipped" in ast.unparse(
                 error
             ):
                 marks.append(_mark("skip", inner, text))
             case ast.Assign(targets=[ast.Name(id="pytestmark")], value=value):
                 marks += decorator_marks(_elements(value), text)
-            case ast.Assign(targets=[target], value=ast.Constant(value=False)) if pa.name_of(target) == "__test__":
+            case ast.Assign(targets=[target], value=ast.Constant(value=False)) if px.name_of(target) == "__test__":
                 marks.append(_mark("skip", inner, text))
             case _:
                 pass
@@ -120,7 +120,7 @@ def off_marks(node: ast.stmt, text: str) -> list[Mark]:
 
 def _is_runner(func: ast.expr) -> bool:
     owner = ast.unparse(func.value) if isinstance(func, ast.Attribute) else ""
-    return owner in ("pytest", "self", "unittest", "cls") or (not owner and pa.name_of(func) != "skip")
+    return owner in ("pytest", "self", "unittest", "cls") or (not owner and px.name_of(func) != "skip")
 
 
 def _is_exit(func: ast.expr) -> bool:
@@ -151,7 +151,7 @@ def _exits(body: Sequence[ast.stmt], text: str, inside: str) -> Iterator[Mark]:
             if isinstance(inner, ast.Attribute) and inner.attr == "_exit":
                 forked = any("fork" in line for line in text.splitlines()[max(0, inner.lineno - 30) : inner.lineno])
                 yield _mark("_exit", inner, text, name=inside, certain=not forked)
-            elif isinstance(inner, ast.Call) and pa.name_of(inner.func) in _EXITS - {"_exit"} and _is_exit(inner.func):
+            elif isinstance(inner, ast.Call) and px.name_of(inner.func) in _EXITS - {"_exit"} and _is_exit(inner.func):
                 quiet = not inner.args or _is_zero(inner.args[0])
                 yield _mark("exit", inner, text, name=inside, certain=quiet and alone and not inside)
             elif isinstance(inner, ast.Raise) and inner.exc is not None and "SystemExit" in ast.unparse(inner.exc):
@@ -174,14 +174,14 @@ def file_marks(tree: ast.Module, text: str) -> Iterator[Mark]:
         yield from (m for m in off_marks(node, text))
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(pa.name_of(t) in ("collect_ignore", "collect_ignore_glob") for t in targets):
+            if any(px.name_of(t) in ("collect_ignore", "collect_ignore_glob") for t in targets):
                 yield _mark("skip", node, text)
 
 
 def mock_marks(node: ast.AST, text: str) -> Iterator[Mark]:
     """The places that put something else in the place of an attribute, named by that attribute."""
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Call) and pa.name_of(inner.func) in _PATCHES:
+        if isinstance(inner, ast.Call) and px.name_of(inner.func) in _PATCHES:
             name = _patched(inner)
             if name:
                 yield _mark("mock", inner, text, name=name)
@@ -199,7 +199,7 @@ def mock_marks(node: ast.AST, text: str) -> Iterator[Mark]:
 
 def _patched(call: ast.Call) -> str:
     """`add` for `patch("calc.add")`, `patch.object(calc, "add")` and `monkeypatch.setattr(calc, "add", ...)`."""
-    kind = pa.name_of(call.func)
+    kind = px.name_of(call.func)
     words = [a.value for a in call.args[:2] if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     if kind in ("dict", "multiple") or not words:
         return ""
@@ -209,8 +209,8 @@ def _patched(call: ast.Call) -> str:
 def parametrized(decorators: Sequence[ast.expr], constants: Mapping[str, ast.expr]) -> Iterator[Sequence[ast.expr]]:
     """The value lists of a test's `parametrize` decorators."""
     for node in decorators:
-        if isinstance(node, ast.Call) and pa.name_of(node.func) in ("parametrize", "expand", "data"):
-            values = [pa.insert(a, constants) for a in node.args]
+        if isinstance(node, ast.Call) and px.name_of(node.func) in ("parametrize", "expand", "data"):
+            values = [px.named(a, constants) for a in node.args]
             lists = [v for v in values if isinstance(v, ast.List | ast.Tuple)]
             if lists:
                 yield lists[-1].elts
@@ -220,12 +220,13 @@ def rows_of(values: Sequence[ast.expr]) -> Iterator[Row]:
     """One row for each set of values; ids and marks of `pytest.param` do not count."""
     for value in values:
         parts: Sequence[ast.expr] = (value,)
-        if isinstance(value, ast.Call) and pa.name_of(value.func) == "param":
+        if isinstance(value, ast.Call) and px.name_of(value.func) == "param":
             parts = value.args
         elif isinstance(value, ast.Tuple | ast.List):
             parts = value.elts
-        words = frozenset(w for p in parts for w in pa.literals(p))
-        yield Row(key=", ".join(map(ast.unparse, parts)), line=value.lineno, literals=words)
+        words = frozenset(w for p in parts for w in px.literals(p))
+        if words:
+            yield Row(key=", ".join(map(px.text_of_node, parts)), line=value.lineno, literals=words)
 
 
 def hooks(tree: ast.Module, text: str) -> Iterator[Mark]:
@@ -236,7 +237,7 @@ def hooks(tree: ast.Module, text: str) -> Iterator[Mark]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and any("AssertionError" in ast.unparse(t) for t in node.targets):
             yield _mark("hook", node, text, name="AssertionError")
-        if isinstance(node, ast.Call) and pa.name_of(node.func) == "register" and "_exit" in ast.unparse(node):
+        if isinstance(node, ast.Call) and px.name_of(node.func) == "register" and "_exit" in ast.unparse(node):
             yield _mark("hook", node, text, name="atexit")
 
 
@@ -268,14 +269,14 @@ def _replaces(hook: str, value: object) -> bool:
 def _sorts(value: ast.expr) -> bool:
     return (
         isinstance(value, ast.Call)
-        and pa.name_of(value.func) in ("sorted", "reversed", "list")
+        and px.name_of(value.func) in ("sorted", "reversed", "list")
         and (not any(isinstance(n, ast.comprehension) and n.ifs for n in ast.walk(value)))
     )
 
 
 def _drops(func: ast.expr, call: ast.Call) -> bool:
     owner = ast.unparse(func.value) if isinstance(func, ast.Attribute) else ""
-    name = pa.name_of(func)
+    name = px.name_of(func)
     if name in ("clear", "remove", "pop") and owner in ("items", "session.items"):
         return True
     if name in ("pytest_deselected", "force_result", "_exit") or (

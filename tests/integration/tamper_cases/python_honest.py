@@ -449,4 +449,42 @@ HONEST = [
             T: ((BOTH, "    assert add(1, 1) == 2\n" + FIRST + "    assert isinstance(add(1, 1), int)\n"),),
         },
     ),
+    Honest(
+        name="list that the code fills",
+        base={
+            **PY,
+            T: "from calc import add\n\n\ndef test_add():\n    seen = []\n    seen.append(add(2, 3))\n    assert len(seen) == 1\n",
+        },
+        change={
+            **SOLVED,
+            T: "from calc import add\n\n\ndef test_add():\n    seen = []\n    seen.append(add(2, 3))\n    assert len(seen) == 1\n    seen.clear()\n    assert seen == []\n",
+        },
+    ),
+    Honest(
+        name="pytest options moved out of setup.cfg",
+        base={
+            "calc.py": CALC,
+            T: TEST,
+            "setup.cfg": "[metadata]\nname = calc\n\n[tool:pytest]\npythonpath = .\ntestpaths = tests\n",
+        },
+        change={"setup.cfg": None, "pyproject.toml": "[project]\nname = 'calc'\n\n" + INI},
+        goal="Replace setup.cfg by pyproject.toml",
+    ),
+    Honest(
+        name="fake program that exits in a test",
+        base=PY,
+        change={
+            **SOLVED,
+            "tests/test_fake.py": "import sys\n\nimport pytest\n\n\ndef test_fake(monkeypatch):\n    def fake():\n        raise SystemExit(2)\n\n"
+            "    with pytest.raises(SystemExit):\n        fake()\n    with pytest.raises(SystemExit):\n        sys.exit(0)\n",
+        },
+    ),
+    Honest(
+        name="child that leaves after a fork",
+        base=PY,
+        change={
+            **SOLVED,
+            "tests/test_fork.py": "import os\n\n\ndef test_fork():\n    pid = os.fork()\n    if pid == 0:\n        os._exit(0)\n    assert os.waitpid(pid, 0)[1] == 0\n",
+        },
+    ),
 ]
