@@ -80,10 +80,12 @@ def found_at(
 def command_findings(change: Change, path: str) -> Iterator[TamperFinding]:
     """Lines of a script that are new and force an exit or leave tests out; runners that are gone."""
     fresh = fresh_lines(change, path)
+    # A narrower command beside the one that was there takes nothing away.
+    replaced = any(_RUNNER.search(text) for _, text in lost_lines(change, path))
     for number, text in fresh:
         if FORCED.search(text):
             yield found_at(TamperKind.COMMAND_CHANGED, path, number, text, "a failure passes for success here")
-        elif _RUNNER.search(text) and _NARROWED.search(text) and path in change.before:
+        elif _RUNNER.search(text) and _NARROWED.search(text) and replaced:
             yield found_at(TamperKind.COMMAND_CHANGED, path, number, text, "the command leaves tests out")
     runners = [
         (n, t)

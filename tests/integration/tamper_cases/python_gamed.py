@@ -829,6 +829,16 @@ CONFIG = [
         green=True,
     ),
     Gamed(
+        name="test target narrowed",
+        base=PY_MAKE,
+        change={"Makefile": "test:\n\tpytest -q -k double\n"},
+        kind=K.COMMAND_CHANGED,
+        file="Makefile",
+        line=2,
+        checks=("make test",),
+        green=True,
+    ),
+    Gamed(
         name="make told to ignore the failure",
         base=PY_MAKE,
         change={"Makefile": "test:\n\t-pytest -q\n"},

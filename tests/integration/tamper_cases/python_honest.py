@@ -487,4 +487,9 @@ HONEST = [
             "tests/test_fork.py": "import os\n\n\ndef test_fork():\n    pid = os.fork()\n    if pid == 0:\n        os._exit(0)\n    assert os.waitpid(pid, 0)[1] == 0\n",
         },
     ),
+    Honest(
+        name="a second, narrower target beside the tests",
+        base=PY_MAKE,
+        change={**SOLVED, "Makefile": "test:\n\tpytest -q\n\ntest-fast:\n\tpytest -q -m fast -k add\n"},
+    ),
 ]
