@@ -73,6 +73,9 @@ def route(text: str | None, as_json: bool, explain: bool, jsonl: bool) -> None:
 @click.option("--cap", type=click.IntRange(1, 100), default=None, help="Iterations that may be started.")
 @click.option("--minutes", type=click.FloatRange(0.1, 10_080), default=None, help="Time budget.")
 @click.option("--tokens", type=click.IntRange(1), default=None, help="Token budget.")
+@click.option("--isolate", is_flag=True, help="Work in a checkout of its own; `take` brings the result.")
+@click.option("--check-runs", type=click.IntRange(1, 20), default=1, help="Green runs in a row that a check needs.")
+@click.option("--approve", default="", metavar="STEP", help="Wait for a person after this step, such as plan.")
 @click.option("--follow/--detach", default=True, help="Show progress until the end, or return at once.")
 @click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
 @click.pass_context
@@ -86,14 +89,17 @@ def run(  # noqa: PLR0913, PLR0917 - one option, one parameter
     cap: int | None,
     minutes: float | None,
     tokens: int | None,
+    isolate: bool,
+    check_runs: int,
+    approve: str,
     follow: bool,
     as_json: bool,
 ) -> None:
-    """Start WORKFLOW (ralph) on GOAL, with your own Hermes configuration."""
+    """Start WORKFLOW (ralph, autopilot, ultraqa, ultrawork) on GOAL, with your own Hermes configuration."""
     from .engine.client import Client, Start, require_engine  # noqa: PLC0415 - `route` needs no engine
     from .engine.paths import hermes_home  # noqa: PLC0415
     from .hermes.model import require_model  # noqa: PLC0415
-    from .hermes.settings import load_settings  # noqa: PLC0415
+    from .hermes.settings import load_settings, run_options  # noqa: PLC0415
 
     require_engine()
     if minutes is not None and not math.isfinite(minutes):
@@ -101,7 +107,13 @@ def run(  # noqa: PLR0913, PLR0917 - one option, one parameter
     options = {"cap": cap, "budget": minutes * 60 if minutes else None, "tokens": tokens}
     limits = load_settings(hermes_home()).run_limits(options)
     start = Start(
-        workflow=workflow, goal=goal, workspace=repo or Path.cwd(), domain=domain, commands=checks, limits=limits
+        workflow=workflow,
+        goal=goal,
+        workspace=repo or Path.cwd(),
+        domain=domain,
+        commands=checks,
+        limits=limits,
+        options=run_options({"isolate": isolate, "check_runs": check_runs, "approve": approve}),
     )
     start.check()
     model = require_model()
@@ -256,6 +268,13 @@ def undo(run_id: str, step: int | None) -> None:
 def merge(run_id: str, unit: str) -> None:
     """Try again to merge a unit of an ended run, after its checks."""
     _chat_command("merge", run_id, unit)
+
+
+@cli.command()
+@click.argument("run_id")
+def take(run_id: str) -> None:
+    """Bring what an isolated run changed into its repository."""
+    _chat_command("take", run_id)
 
 
 @cli.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -222,3 +223,23 @@ def test_failed_run_when_resumed_then_the_last_step_is_tried_again(bench: Bench)
     assert place.run().outcome is RunOutcome.FAILED
     place.client.resume("r1")
     assert place.finish("r1").outcome is RunOutcome.VERIFIED
+
+
+def test_isolated_run_when_it_has_ended_then_the_repository_is_untouched_until_it_is_taken(bench: Bench) -> None:
+    """`isolate=yes` works in a checkout of its own; `take` brings the result, unless the same file changed since."""
+    place = bench(rules([says("PASS", MEND)], [says("PASS")]))
+    calc = place.repo / "calc.py"
+    (place.repo / "mine.txt").write_text("uncommitted")
+    before = calc.read_text()
+    result = place.run(options={"isolate": True})
+    assert (result.outcome, result.changed_files) == (RunOutcome.VERIFIED, ("calc.py",))
+    assert calc.read_text() == before
+    assert f"brings that into {place.repo}" in Path(result.report_path).read_text()
+    calc.write_text(before + "# meanwhile\n")
+    with pytest.raises(InputError, match=r"other changes since in calc\.py"):
+        place.client.take("r1")
+    calc.write_text(before)
+    assert place.client.take("r1") == ("calc.py",)
+    assert "a + b" in calc.read_text()
+    assert (place.repo / "mine.txt").read_text() == "uncommitted"
+    assert place.client.take("r1") == ("calc.py",)

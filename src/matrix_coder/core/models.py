@@ -186,6 +186,7 @@ class RunView:
     goal: str
     workspace: str
     session_id: str = ""
+    origin: str = ""
     domain: str = ""
     checks: tuple[str, ...] = ()
     cap: int = 5
@@ -218,6 +219,7 @@ class SpecialistResult:
     question: str = ""
     changed_files: tuple[str, ...] = ()
     usage: Usage = Usage()
+    origin: str = ""
     report_path: str = ""
 
     @property

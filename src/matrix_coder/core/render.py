@@ -46,9 +46,18 @@ def report_markdown(result: SpecialistResult, *, diff_stat: str = "") -> str:
         *(["## Units\n\n" + _units(result.steps)] if any(s.unit for s in result.steps) else []),
         "## Claimed by the specialists, not proof\n\n" + _claimed(result.steps),
         "## Cost\n\n" + _cost(result),
-        "## Next\n\n" + _NEXT[result.outcome],
+        "## Next\n\n" + _next(result),
     ]
     return "\n\n".join(blocks) + "\n"
+
+
+def _next(result: SpecialistResult) -> str:
+    if not result.origin or not result.changed_files:
+        return _NEXT[result.outcome]
+    return (
+        f"{_NEXT[result.outcome]} The run worked in a checkout of its own: `matrix-coder diff {result.run_id}` shows "
+        f"what it changed, `matrix-coder take {result.run_id}` brings that into {result.origin}."
+    )
 
 
 def report_json(result: SpecialistResult) -> dict[str, Json]:

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from ..core.errors import EngineMissing, InputError, StoreError, WorkspaceRefused
+from ..core.errors import EngineMissing, InputError, MatrixError, StoreError, WorkspaceRefused
 from ..core.models import RunOutcome, RunStatus, RunView, SpecialistResult
 from ..core.names import Workflow
-from ..core.registry import load_persona, load_workflow
-from . import aftermath, checks, undo, views
+from ..core.registry import WorkflowDefinition, load_persona, load_workflow
+from . import aftermath, checks, isolated, undo, views
 from .paths import state_dir
 from .plan import Limits, Options
 from .procs import base_environment
@@ -84,7 +84,28 @@ class Client:
                 f"{workspace}, which holds {self.store.path}",
                 "point HERMES_HOME outside the repository",
             )
-        number = self.store.create_run(
+        options, place = start.options, workspace
+        if options.isolate:
+            place = isolated.open_isolated(self.store.home, workspace)
+            options = replace(options, origin=str(workspace))
+        try:
+            number = self._create(start, definition, place, found, options)
+        except MatrixError:
+            if options.isolate:
+                isolated.remove_isolated(place)
+            raise
+        ensure_worker(self.store.home)
+        return views.view(self.store, number)
+
+    def _create(
+        self,
+        start: Start,
+        definition: WorkflowDefinition,
+        workspace: Path,
+        found: tuple[checks.Check, ...],
+        options: Options,
+    ) -> int:
+        return self.store.create_run(
             fields={
                 "workflow": definition.name,
                 "definition": definition.source,
@@ -93,14 +114,16 @@ class Client:
                 "workspace": str(workspace),
                 "checks": json.dumps([asdict(c) for c in found]),
                 "limits": json.dumps(asdict(start.limits)),
-                "options": json.dumps(asdict(start.options)),
+                "options": json.dumps(asdict(options)),
                 # The worker may have been started from another shell; what a check finds on PATH is this one's.
                 "environment": json.dumps(base_environment(os.environ)),
             },
             session_id=start.session_id,
         )
-        ensure_worker(self.store.home)
-        return views.view(self.store, number)
+
+    def take(self, run_id: str) -> tuple[str, ...]:
+        """Bring what an isolated run changed into its repository; the paths. Raises InputError where it can't be."""
+        return isolated.take(self.store, views.run_number(run_id))
 
     def show(self, run_id: str) -> RunView:
         """One run with its steps. Raises RunUnknown."""

@@ -30,10 +30,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a run is to be run: steps after which a person is asked, green runs in a row that a check needs."""
+    """How a run is to be run: steps after which a person is asked, green runs in a row that a check needs.
+
+    With `isolate` it works in a checkout of its own; `origin` is then the repository that this was made of.
+    """
 
     approve: tuple[str, ...] = ()
     check_runs: int = 1
+    isolate: bool = False
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,5 +71,10 @@ def load_plan(store: Store, number: int) -> Plan:
         checks=tuple(Check(**c) for c in json.loads(row["checks"])),
         limits=Limits(**json.loads(row["limits"])),
         environment={str(k): str(v) for k, v in json.loads(row["environment"]).items()},
-        options=Options(approve=tuple(options.get("approve", ())), check_runs=int(options.get("check_runs", 1))),
+        options=Options(
+            approve=tuple(options.get("approve", ())),
+            check_runs=int(options.get("check_runs", 1)),
+            isolate=bool(options.get("isolate")),
+            origin=str(options.get("origin") or ""),
+        ),
     )

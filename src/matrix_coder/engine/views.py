@@ -54,6 +54,7 @@ def _run_view(row: sqlite3.Row, steps: list[sqlite3.Row]) -> RunView:
         goal=row["goal"],
         workspace=row["workspace"],
         session_id=row["session_id"],
+        origin=str(json.loads(row["options"]).get("origin") or ""),
         domain=row["domain"],
         checks=tuple(c["command"] for c in json.loads(row["checks"])),
         cap=int(limits["cap"]),
@@ -115,5 +116,6 @@ def result(store: Store, number: int, *, outcome: RunOutcome | None = None) -> S
         question=run.question,
         changed_files=tuple(json.loads(row["changed"])),
         usage=run.usage,
+        origin=run.origin,
         report_path=str(report) if report.exists() else "",
     )

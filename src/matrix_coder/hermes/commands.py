@@ -29,6 +29,7 @@ matrix ralph [key=value ...]: goal          start a loop (cap=3 check="pytest -q
 /matrix undo R [STEP]  put back what it changed /matrix merge R UNIT   take a unit that was left out
 /matrix why            why the last message was routed so
 
+/matrix take R         bring what an isolated run (isolate=yes) changed into its repository
 /matrix off | on       infer no specialists in this session; explicit triggers always work
 /matrix never "phrase" infer nothing from messages that hold it; /matrix forget "phrase" takes that back
 
@@ -75,6 +76,7 @@ class Commands:
             "approve": self._approve,
             "raise": self._raise,
             "undo": self._undo,
+            "take": self._take,
             "merge": self._merge,
             "why": self._why,
             "off": lambda _, session: self._switch(session, on=False),
@@ -145,6 +147,10 @@ class Commands:
             raise InputError("a run and one of its units, such as r8 api", " ".join(words) or "none", "name both")
         paths = self._client().merge(*words)
         return f"{words[1]} is merged, and the checks are as good as before: {', '.join(paths[:20])}"
+
+    def _take(self, words: list[str], _: str) -> str:
+        paths = self._client().take(_one(words))
+        return f"{len(paths)} file(s) brought: {', '.join(paths[:20])}" if paths else "There was nothing to bring."
 
     @staticmethod
     def _goes_on(run: RunView) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ..core.decision import Decision
-from ..core.errors import InputError
 from ..core.models import RunOutcome, RunStatus, RunView
 from ..core.prompts import fenced, workflow_chat_text
 from ..core.registry import load_workflow
@@ -37,8 +36,6 @@ class ChatRuns:
 
         require_engine()
         options: dict[str, Any] = dict(decision.options)
-        if options.get("isolate"):
-            raise InputError("a run in place", "isolate=yes, which this version can't do yet", "leave it out")
         limits = load_settings(self.home).run_limits(options)
         start = Start(
             workflow=str(decision.role),

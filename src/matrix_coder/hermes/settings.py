@@ -85,7 +85,9 @@ def run_options(options: dict[str, Any]) -> Options:
     """How one run is to be run: `check_runs` and `approve` where its start gave them."""
     approve = str(options.get("approve") or "")
     return Options(
-        approve=tuple(name for name in approve.split(",") if name), check_runs=int(options.get("check_runs") or 1)
+        approve=tuple(name for name in approve.split(",") if name),
+        check_runs=int(options.get("check_runs") or 1),
+        isolate=bool(options.get("isolate")),
     )
 
 
