@@ -24,7 +24,7 @@ from .paths import state_dir
 from .procs import end_attempt, end_everything
 from .specialist import Specialist
 from .store import Store
-from .tamper import examine
+from .tamper import examine, watch
 from .unit_plan import plan_units
 
 
@@ -63,6 +63,7 @@ class Run:
     def _open_first(self) -> None:
         (self.context.directory / "goal.md").write_text(self.plan.goal, encoding="utf-8")
         end_everything(self.context.cookie(0))
+        watch(self.trees)
         evidence = () if self.context.stop_words() else self.context.check("baseline", 0)
         if self.context.stop_words():
             # A check that was stopped half-way says nothing; the run ends before its first step.
