@@ -20,13 +20,9 @@ _NAMED = {
     "map": Role.EXPLORE,
     "plan": Role.PLAN,
 }
-_TECHNICAL = frozenset("SLDXIFG")
 _MADE = frozenset({"fix", "implement", "add", "rename", "bump", "upgrade"})
 _TESTS = ("tests", "unit test", "integration test", "regression test", "e2e test", "test for")
 _MORE = frozenset({"add", "write", "create", "need", "generate", "extend", "strengthen", "raise", "increase", "cover"})
-_NEAR = frozenset({"this", "these", "our", "what's this", "what does this", "what is this", "is this safe", "is our"})
-_ORDERS = frozenset("AD")
-_DAILY = frozenset("EOHKC")
 _MAPS = frozenset({"is", "are", "does", "do", "did"})
 _LENS_ORDER = (Lens.SECURITY, Lens.PERFORMANCE, Lens.DEPS, Lens.API, Lens.QUALITY)
 _MAX_TRIVIAL_WORDS = 10
@@ -52,25 +48,6 @@ def _wants_tests(reading: Reading, at: int) -> bool:
         return False
     first = reading.lemmas[at]
     return reading.roles[0] == "test" if first.startswith(_TESTS) else first in _MORE
-
-
-def is_named_request(reading: Reading) -> bool:
-    """Whether the message plainly asks something of code: what the seed's second and third rule promise.
-
-    It opens with a role's word, an order, or a question about *this* or *our* code, names something
-    technical, and nothing from daily life.
-    """
-    classes = set(reading.classes)
-    if classes & _DAILY or len(reading.lemmas) < 2:
-        return False
-    at = lead_of(reading)
-    named = reading.lemmas[at] in _NAMED and reading.surfaces[at] == reading.lemmas[at]
-    if not classes & _TECHNICAL:
-        return named and reading.classes.count("W") > 1
-    if named or reading.classes[at] in _ORDERS:
-        return True
-    asks = reading.classes[-1] == "?" or reading.classes[at] == "R"
-    return asks and (sum(c in _TECHNICAL for c in reading.classes) > 1 or bool(_NEAR.intersection(reading.lemmas)))
 
 
 def _asked_role(reading: Reading, at: int) -> Role | None:

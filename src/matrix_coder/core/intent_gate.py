@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from .decision import Decision, GateOutcome, Route, Signal
 from .gate_features import Reading, read
+from .gate_floor import floor_rule
 from .gate_header import parse_trigger
-from .gate_route import implicit_intake_gate, infer_lens, is_named_request, named_role
+from .gate_route import implicit_intake_gate, infer_lens, named_role
 from .gate_score import (
     best_domain,
     coding_score,
@@ -128,7 +129,7 @@ def _implicit(text: str) -> _Read | None:
     reading = read(seen, lexicon())
     words, whole, scale = word_features(reading), whole_features(reading), scale_of(reading)
     score = coding_score(words, whole, scale, weights())
-    if score < _SURE and (reading.code_file or is_named_request(reading)):
+    if score < _SURE and (reading.code_file or floor_rule(reading)):
         score = _SURE
     return _Read(seen, reading, words, whole, scale, score)
 
