@@ -429,3 +429,44 @@ def test_lock_when_a_process_holds_it_then_no_other_gets_it_until_it_dies(home: 
     assert mine.acquire() is True
     mine.release()
     assert worker_is_alive(home) is False
+
+
+def test_used_when_steps_and_checks_took_something_then_is_their_sum(store: Store) -> None:
+    """Tokens and seconds of all steps, those of the checks besides; nothing for a run without steps."""
+    number = create(store)
+    assert dict(store.used(number)) == {"input_tokens": 0, "output_tokens": 0, "seconds": 0}
+    for index in (1, 2, 3):
+        store.open_step(number, index, step="executor", role="executor", iteration=1)
+    for index in (1, 2):
+        usage = {"input_tokens": 100, "output_tokens": 20, "seconds": 1.5}
+        store.update_step(number, index, usage=json.dumps(usage))
+    store.add_check_seconds(number, 2.0)
+    assert dict(store.used(number)) == {"input_tokens": 200, "output_tokens": 40, "seconds": 5.0}
+    with pytest.raises(RunUnknown):
+        store.used(99)
+
+
+def test_store_when_a_process_is_killed_then_what_it_wrote_is_there(store: Store, home: Path) -> None:
+    """What is not forced to the disk at once still outlives the process that wrote it."""
+    number = create(store)
+    script = (
+        "import os, signal\nfrom pathlib import Path\nfrom matrix_coder.engine.store import Store\n"
+        "store = Store(Path(sys.argv[1]))\n"
+        "with store.kept_open():\n"
+        "    store.open_step(1, 1, step='executor', role='executor', iteration=1)\n"
+        "    store.event(1, 'seen')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", f"import sys\n{script}", str(home)], check=False)
+    assert ended.returncode == -9
+    assert [r["kind"] for r in store.events(number)][-1] == "seen"
+    assert len(store.step_rows(number)) == 1
+
+
+def test_kept_open_when_it_lasts_then_the_log_is_not_folded_away_by_others(store: Store) -> None:
+    """A connection that closes beside a kept one leaves the log where it is; afterwards the last one takes it away."""
+    log = store.path.with_name(f"{store.path.name}-wal")
+    with store.kept_open():
+        create(store)
+        assert log.stat().st_size > 0
+    assert not log.exists()

@@ -11,7 +11,6 @@ from pathlib import Path
 from ..core.models import Evidence, RunOutcome, Usage
 from ..core.serde import Json
 from ..core.workflow import End, is_green
-from . import views
 from .checks import Check, run_check
 from .paths import run_dir, state_dir
 from .plan import load_plan
@@ -56,8 +55,7 @@ class RunContext:
 
     def used(self) -> Usage:
         """What the run has used so far, over all its steps and every time it was resumed; checks count as seconds."""
-        run = views.view(self.store, self.number)
-        return run.usage + Usage(seconds=float(self.store.run_row(self.number)["check_seconds"]))
+        return Usage(**dict(self.store.used(self.number)))
 
     def must_stop(self) -> End | None:
         """The end that is due now: cancelled, or over budget."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ..core.registry import WorkflowDefinition, parse_workflow
@@ -57,6 +58,10 @@ class Plan:
     environment: dict[str, str]
 
 
+# A worker asks for the same few again and again, before each step.
+_definition = lru_cache(maxsize=32)(parse_workflow)
+
+
 def load_plan(store: Store, number: int) -> Plan:
     """The plan of one run. Raises RunUnknown."""
     row = store.run_row(number)
@@ -64,7 +69,7 @@ def load_plan(store: Store, number: int) -> Plan:
     return Plan(
         number=number,
         run_id=views.run_id_of(number),
-        definition=parse_workflow(row["definition"]),
+        definition=_definition(row["definition"]),
         goal=row["goal"],
         domain=row["domain"],
         workspace=Path(row["workspace"]),

@@ -23,6 +23,8 @@ from .paths import hermes_home, private_dir, state_dir
 
 SCHEMA_VERSION = 1
 _BUSY_SECONDS = 5.0
+# What a step's next attempt makes anew; a machine that goes down at once may lose it.
+_PROGRESS = frozenset({"pid", "pid_started", "evidence", "usage", "child_session", "note"})
 
 
 class Store:
@@ -102,9 +104,21 @@ class Store:
             db.close()
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A connection inside one write transaction; committed at the end, rolled back on an error."""
+    def kept_open(self) -> Iterator[None]:
+        """While this lasts, closing other connections is cheap: SQLite folds its log away when the last one goes."""
         with self._connect() as db:
+            db.execute("select 1 from meta").fetchone()
+            yield
+
+    @contextmanager
+    def transaction(self, *, synced: bool = True) -> Iterator[sqlite3.Connection]:
+        """A connection inside one write transaction; committed at the end, rolled back on an error.
+
+        What is not `synced` outlives every process, but the machine's sudden end only once a later transaction is.
+        """
+        with self._connect() as db:
+            if not synced:
+                db.execute("pragma synchronous = normal")
             db.execute("begin immediate")
             try:
                 yield db
@@ -174,7 +188,7 @@ class Store:
     def update_run(self, number: int, **fields: object) -> None:
         """Set columns of a run that has not ended; an ended run never changes."""
         names = ", ".join(f"{k} = ?" for k in fields)
-        with self.transaction() as db:
+        with self.transaction(synced=set(fields) != {"iteration"}) as db:
             db.execute(f"update runs set {names} where id = ? and status != 'ended'", (*fields.values(), number))
 
     def end_run(self, number: int, outcome: RunOutcome, **fields: object) -> bool:
@@ -200,7 +214,7 @@ class Store:
 
     def add_check_seconds(self, number: int, seconds: float) -> None:
         """Count what the checks took towards the run's time."""
-        with self.transaction() as db:
+        with self.transaction(synced=False) as db:
             db.execute("update runs set check_seconds = check_seconds + ? where id = ?", (seconds, number))
 
     def reopen(self, number: int) -> bool:
@@ -232,7 +246,7 @@ class Store:
 
     def open_step(self, number: int, index: int, **fields: object) -> sqlite3.Row:
         """The row of a step, made or, when an earlier attempt was cut off, reopened as the next attempt."""
-        with self.transaction() as db:
+        with self.transaction(synced=False) as db:
             known = db.execute("select * from steps where run_id = ? and number = ?", (number, index)).fetchone()
             if known is None:
                 row = {
@@ -255,10 +269,20 @@ class Store:
             rows = db.execute("select * from steps where run_id = ? and number = ?", (number, index)).fetchall()
         return cast("sqlite3.Row", rows[0])
 
+    def used(self, number: int) -> sqlite3.Row:
+        """`input_tokens`, `output_tokens` and `seconds` of a run's steps and checks so far. Raises RunUnknown."""
+        self.run_row(number)
+        sums = ", ".join(
+            f"coalesce(sum(json_extract(usage, '$.{name}')), 0) as {name}" for name in ("input_tokens", "output_tokens")
+        )
+        checks = "(select check_seconds from runs where id = ?)"
+        seconds = f"coalesce(sum(json_extract(usage, '$.seconds')), 0) + {checks} as seconds"
+        return self.read(f"select {sums}, {seconds} from steps where run_id = ?", number, number)[0]
+
     def update_step(self, number: int, step: int, **fields: object) -> None:
         """Set columns of a step."""
         names = ", ".join(f"{k} = ?" for k in fields)
-        with self.transaction() as db:
+        with self.transaction(synced=not fields.keys() <= _PROGRESS) as db:
             db.execute(f"update steps set {names} where run_id = ? and number = ?", (*fields.values(), number, step))
 
     # -- events and controls
@@ -271,7 +295,7 @@ class Store:
 
     def event(self, number: int, kind: str, **data: object) -> None:
         """Append one event to a run."""
-        with self.transaction() as db:
+        with self.transaction(synced=False) as db:
             self._event(db, number, kind, data)
 
     def events(self, number: int, after: int = 0) -> list[sqlite3.Row]:

@@ -118,7 +118,8 @@ class Worker:
             self._launch()
             signal.signal(signal.SIGTERM, lambda *_: driver.draining.set())
             signal.signal(signal.SIGINT, lambda *_: driver.draining.set())
-            self._loop(store)
+            with store.kept_open():
+                self._loop(store)
             if driver.draining.is_set():
                 self._drain(store)
                 return

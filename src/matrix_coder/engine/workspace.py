@@ -169,7 +169,8 @@ class Trees:
         self._open_nested()
         self._git("add", "--all", "--", ".")
         tree = self._git("write-tree").strip()
-        self._git("update-ref", f"refs/trees/{tree}", self._commit(tree))
+        if not (self.git_dir / "refs" / "trees" / tree).exists():
+            self._git("update-ref", f"refs/trees/{tree}", self._commit(tree))
         return tree
 
     def _open_nested(self) -> None:
