@@ -6,13 +6,14 @@ VENV := .venv
 JOBS ?= 2
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test real liar lint clean
+.PHONY: help setup demo test real liar bench-engine lint clean
 
 help:
 	@echo "make demo   set up, then run the main job"
 	@echo "make test   set up, then lint, type-check and test"
 	@echo "make real   runs over fetched open-source projects"
 	@echo "make liar   every lie a hundred times over: hours"
+	@echo "make bench-engine   the engine's own cost: steps, trees, growth, memory"
 	@echo "make clean  remove the environment and caches"
 
 setup: $(VENV)/.ready
@@ -39,6 +40,9 @@ real: setup
 
 liar: setup
 	LIAR_RUNS=$${LIAR_RUNS:-100} $(BIN)/python -m pytest tests/contract/test_liar.py -v
+
+bench-engine: setup
+	$(BIN)/python scripts/bench_engine.py
 
 demo: setup
 	@$(BIN)/python scripts/demo.py
