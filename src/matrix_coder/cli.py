@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,11 @@ def route(text: str | None, as_json: bool, explain: bool, jsonl: bool) -> None:
         return
     if text is None:
         raise InputError("a message", "none", 'give one: matrix-coder route "fix the login bug"')
-    click.echo(route_text(text, as_json=as_json, explain=explain))
+    click.echo(route_text(text, as_json=as_json, explain=explain, colour=_has_colour()), color=_has_colour())
+
+
+def _has_colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
 @cli.command()

@@ -24,11 +24,21 @@ def test_route_text_when_json_then_decision() -> None:
 
 
 def test_route_text_when_explain_then_votes_are_listed() -> None:
-    """The explanation lists each vote with its weight, rule and span."""
-    told = route_text("fix the crash in src/app.py", explain=True)
+    """The explanation lists each vote with its weight, its span, the words it quotes and what they are."""
+    told = route_text("fix the crash in src/app.py, then update `docs/a.md`", explain=True)
     assert "runner-up role" in told
-    assert "neighbours" in told or "word" in told
+    assert "'src/app.py': a code file" in told
+    assert "set apart as text in backticks: '`docs/a.md`'" in told
+    assert "more than one request: the first about code decides; later: 'update" in told
     assert json.loads(route_text("fix the crash in src/app.py", as_json=True, explain=True))["signals"]
+
+
+def test_route_text_when_colour_then_telling_words_are_marked() -> None:
+    """In a terminal the message is shown with its votes in colour, and control characters of it do nothing."""
+    told = route_text("fix src/app.py \x1b[2J now", explain=True, colour=True)
+    assert "\x1b[1;32msrc/app.py" in told
+    assert "\x1b[2J" not in told
+    assert "\x1b" not in route_text("fix src/app.py", explain=True)
 
 
 def test_route_jsonl_when_stream_then_one_answer_a_line() -> None:

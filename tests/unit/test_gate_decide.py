@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -127,26 +128,68 @@ def test_decide_when_repeated_then_equal() -> None:
 
 
 def test_has_coding_intent_when_coding_then_signals_with_spans() -> None:
-    """Each signal's span is where its text stands in the message."""
+    """Each signal quotes the message at its span, and those that concern the whole message come last."""
     text = "fix the crash in src/parser.py when the file is empty"
     signals = has_coding_intent(text)
     assert signals
-    for signal in signals:
-        start, end = signal.span
-        if end:
-            assert text[start:end].lower() in (signal.text.lstrip("^").lower(), text[start:end].lower())
-            assert start < end <= len(text)
+    quoting = [s for s in signals if s.span != (0, 0)]
+    assert quoting == list(signals[: len(quoting)])
+    assert all(text[slice(*s.span)] == s.text for s in quoting)
+    assert "src/parser.py" in [s.text for s in quoting]
     assert has_coding_intent("good morning") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted", "rule"),
+    [
+        ("why does the import hang?", "why does", "a question that starts with why"),
+        ("please add a retry to the client", "add", "an order to the agent"),
+        ("fix the crash in src/app.py", "src/app.py", "a code file"),
+        ("rename getUser to fetch_user", "getUser", "looks like an identifier"),
+        ("I refactored the parser yesterday", "refactored", "talk about work already done"),
+        ("is the compiler slow", "is the compiler", "a question about something technical"),
+        ("the endpoint crashes", "endpoint", "a technology"),
+    ],
+)
+def test_explain_when_a_word_votes_then_its_rule_is_in_plain_words(text: str, quoted: str, rule: str) -> None:
+    """People read what kind of word voted, and see the word."""
+    signals = explain(text)["signals"]
+    assert isinstance(signals, list)
+    assert (quoted, rule) in [(s["text"], s["rule"]) for s in signals]
+
+
+@pytest.mark.parametrize("kind", ["routing_dev", "routing_own"])
+def test_explain_when_corpus_then_no_feature_code_is_shown(kind: str) -> None:
+    """Rules are words, never the scorer's own codes; those stand apart under `codes`."""
+    lines = (CORPUS / f"{kind}.jsonl").read_text(encoding="utf-8").splitlines()
+    for line in lines[::7]:
+        told = explain(json.loads(line)["text"])
+        signals, codes = told["signals"], told.get("codes", [])
+        assert isinstance(signals, list)
+        assert isinstance(codes, list)
+        assert len(codes) in (0, len(signals))
+        assert [s["rule"] for s in signals if not re.fullmatch(r"[A-Za-z][A-Za-z' ,-]+", s["rule"])] == []
 
 
 def test_explain_when_coding_then_names_score_roles_and_mask() -> None:
     """An explanation carries the votes, the score, the runner-up role and what was set apart, as JSON."""
-    told = explain("why does this fail?\n```\nTraceback (most recent call last):\nKeyError: 'a'\n```")
+    text = "why does this fail?\n```\nTraceback (most recent call last):\nKeyError: 'a'\n```"
+    told = explain(text)
     assert json.loads(json.dumps(told)) == told
     assert told["outcome"] == "D"
     assert told["signals"]
     assert told["runner_up"] != told["role"]
-    assert "fence" in str(told["masked"])
+    assert told["masked"] == ["a fenced block", "a stack trace"]
+    apart = told["set_apart"]
+    assert isinstance(apart, list)
+    assert [(text[slice(*m["span"])], m["why"]) for m in apart] == [(text[text.index("```") :], "a fenced block")]
+
+
+def test_explain_when_several_requests_then_later_ones_are_named() -> None:
+    """Of more than one request the later ones are named."""
+    told = explain("fix the parser, then write tests for it and update the README")
+    assert told["later"] == ["write tests for it", "update the README"]
+    assert explain("fix the parser")["later"] == []
 
 
 def test_explain_when_bail_then_names_the_phrase() -> None:

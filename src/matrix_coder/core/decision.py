@@ -23,13 +23,17 @@ class GateOutcome(StrEnum):
 
 
 class Signal(NamedTuple):
-    """One reason: the text that fired, where it stands in the message, the rule, what it voted for and how much."""
+    """One reason: the text that fired, where it stands in the message, the rule, what it voted for and how much.
+
+    A reason that concerns the whole message has the empty span (0, 0). `code` names the features behind it.
+    """
 
     text: str
     span: tuple[int, int]
     rule: str
     vote: str
     weight: float = 0.0
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

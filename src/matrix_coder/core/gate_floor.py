@@ -42,7 +42,8 @@ _TALK = frozenset({
     "better", "best", "worse", "worth", "hard", "easy", "popular", "dead", "weird", "evil", "legal", "overrated",
     "cool",
     "fun", "roughly", "conceptually", "internally", "theory", "general", "philosophy", "invent", "invented", "called",
-    "named", "history", "mean", "thing", "like", "replace", "future", "alive", "obsolete", "good", "bad", "beautiful",
+    "named", "history", "waste", "much", "many", "charge", "mean",
+    "thing", "like", "replace", "future", "alive", "obsolete", "good", "bad", "beautiful",
 })  # fmt: skip
 
 

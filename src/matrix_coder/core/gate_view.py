@@ -155,3 +155,36 @@ def _take_inline(ask: str, kinds: set[str], paste: list[str]) -> str:
         return " ` " if found[0][0] == "`" else ' " '
 
     return _INLINE.sub(swap, ask)
+
+
+class Mask(NamedTuple):
+    """A part of a message that was set apart: where it stands, and as what."""
+
+    span: tuple[int, int]
+    kind: str
+
+
+def masks(text: str) -> list[Mask]:
+    """What `view` sets apart in bounded text, in order; lines next to each other of one kind are one part."""
+    found: list[Mask] = []
+    at, fenced = 0, False
+    for line in text.split("\n") if "\n" in text else ():
+        fence = line.lstrip()[:3] in ("```", "~~~")
+        kind = "fence" if fence or fenced else _kind_of(line) if line.strip() else None
+        fenced = fenced is not fence
+        if kind:
+            _join(found, Mask((at, at + len(line)), kind))
+        at += len(line) + 1
+    if found and len(found) == 1 and found[0].kind in ("table", "code", "diff") and not view(text).kinds:
+        found = []
+    taken = list(found)
+    for match in _INLINE.finditer(text):
+        if not any(start < match.end() and match.start() < end for (start, end), _ in taken):
+            found.append(Mask(match.span(), "tick" if match[0][0] == "`" else "said"))
+    return sorted(found)
+
+
+def _join(found: list[Mask], mask: Mask) -> None:
+    if found and found[-1].kind == mask.kind and found[-1].span[1] + 1 == mask.span[0]:
+        mask = Mask((found.pop().span[0], mask.span[1]), mask.kind)
+    found.append(mask)

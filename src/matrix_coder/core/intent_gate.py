@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from .decision import Decision, GateOutcome, Route, Signal
+from .gate_explain import NOWHERE, Vote, later_requests, masked_words, signals, token_spans
 from .gate_features import Reading, read
 from .gate_floor import floor_rule
 from .gate_header import parse_trigger
@@ -14,13 +15,14 @@ from .gate_score import (
     best_domain,
     coding_score,
     domain_scores,
+    lead_of,
     route_features,
     scale_of,
     weights,
     whole_features,
     word_features,
 )
-from .gate_view import View, bounded, view
+from .gate_view import HEAD_CHARS, View, bounded, masks, view
 from .lexicon import lexicon
 from .names import Domain, Role
 
@@ -38,9 +40,9 @@ __all__ = [
 _NO_PERSON = frozenset({"subagent", "cron", "curator"})
 _NEGATED = re.compile(r"(?:n't|\bnot|\bnever|\bno) (?:\w+ ){0,2}\Z")
 _ADDRESS = re.compile(r"(?:(?:hey|hi|hello|ok|okay|dear) )?hermes\s*[,:!-]\s*", re.IGNORECASE)
-_SHOWN = 8
+_SHOWN, _VOTES_EACH = 8, 3
 _SURE = 0.5
-_STRONG = 0.2
+_NAMING = frozenset("SLXIFGWMUDQ")
 _CLEAR, _NAMED_START, _NONE_START = 4, 2.0, 3.0
 
 
@@ -51,6 +53,8 @@ class _Read(NamedTuple):
     whole: list[str]
     scale: float
     score: float
+    rule: str = ""
+    lift: float = 0.0
 
 
 def is_host_text(text: str, *, session_id: str = "", platform: str = "") -> bool:
@@ -129,8 +133,10 @@ def _implicit(text: str) -> _Read | None:
     reading = read(seen, lexicon())
     words, whole, scale = word_features(reading), whole_features(reading), scale_of(reading)
     score = coding_score(words, whole, scale, weights())
-    if score < _SURE and (reading.code_file or floor_rule(reading)):
-        score = _SURE
+    if score < _SURE:
+        rule = "a code file is named in the request" if reading.code_file else floor_rule(reading)
+        if rule:
+            return _Read(seen, reading, words, whole, scale, _SURE, rule, _SURE - score)
     return _Read(seen, reading, words, whole, scale, score)
 
 
@@ -175,28 +181,37 @@ def _route(text: str, got: _Read) -> Decision:
 
 
 def _signals(text: str, got: _Read, shown: int = _SHOWN) -> tuple[Signal, ...]:
-    """The strongest votes, each with the place in the message where its first word stands."""
-    get, floor = weights().coding.get, _STRONG if shown == _SHOWN else 0.0
-    votes = [(v * got.scale, f) for f in got.words if abs(v := get(f, 0.0)) > floor]
-    votes += [(v, f) for f in got.whole if abs(v := get(f, 0.0)) > floor]
-    if not votes and floor:
-        return _signals(text, got, _SHOWN + 1)
-    votes.sort(key=lambda v: (-abs(v[0]), v[1]))
-    return tuple(_signal(text, got.reading, feature, weight) for weight, feature in votes[:shown])
+    """The rule that decided, if one did, then the strongest votes; those that quote the message come first."""
+    get, scale = weights().coding.get, got.scale
+    votes = [Vote(v * scale, f) for f in got.words if (v := get(f))]
+    votes += [Vote(v, f) for f in got.whole if (v := get(f))]
+    votes.sort(key=_strength)
+    spans = _spans(text, got)
+    found = signals(votes[: _VOTES_EACH * shown], text, got.reading, spans)
+    if got.rule:
+        span = _rule_span(got.reading, spans)
+        found.insert(
+            0, Signal(text[slice(*span)] if span != NOWHERE else text[:80], span, got.rule, "coding", got.lift)
+        )
+    return tuple(found[:shown])
 
 
-def _signal(text: str, reading: Reading, feature: str, weight: float) -> Signal:
-    vote = "coding" if weight > 0 else "not coding"
-    if feature[0] in "=#":
-        rule = "word classes" if feature[0] == "=" else "whole message"
-        return Signal(feature, (0, 0), rule, vote, weight)
-    rule = "word" if " " not in feature else "neighbours"
-    first = feature.lstrip("^").split(" ")[0]
-    surface = next((s for s, lem in zip(reading.surfaces, reading.lemmas, strict=True) if lem == first), first)
-    low = text.lower()
-    start = (low if len(low) == len(text) else text).find(surface)
-    span = (start, start + len(surface)) if start >= 0 else (0, 0)
-    return Signal(feature, span, "first word" if feature[0] == "^" else rule, vote, weight)
+def _strength(vote: Vote) -> tuple[float, str]:
+    return (-abs(vote.weight), vote.code)
+
+
+def _spans(text: str, got: _Read) -> list[tuple[int, int]]:
+    """Where the words stand; of a long message only its head is searched."""
+    head = text[:HEAD_CHARS]
+    return token_spans(head, got.reading, masks(head) if got.seen.kinds else ())
+
+
+def _rule_span(reading: Reading, spans: list[tuple[int, int]]) -> tuple[int, int]:
+    """From the first word of the request to the technical word that the rule found."""
+    at = lead_of(reading)
+    term = next((i for i, cls in enumerate(reading.classes) if i > at and cls in _NAMING), at)
+    found = [s for s in (spans[at], spans[term]) if s != NOWHERE] if spans else []
+    return (found[0][0], found[-1][1]) if found and found[0][0] <= found[-1][0] else NOWHERE
 
 
 def explain(message: str, *, session_id: str = "", platform: str = "") -> dict[str, object]:
@@ -217,12 +232,24 @@ def explain(message: str, *, session_id: str = "", platform: str = "") -> dict[s
         return out
     scores = _role_scores(got, route_features(got.reading))
     ranked = sorted(((score, name) for name, score in scores.items()), reverse=True)
-    every = Decision(outcome=decision.outcome, signals=_signals(text, got, 60)).as_dict()
-    out["signals"] = every["signals"]
+    every = Decision(outcome=decision.outcome, signals=_signals(text, got, 60))
+    out["signals"] = every.as_dict()["signals"]
+    out["codes"] = [s.code for s in every.signals]
     out["score"] = round(got.score, 3)
     out["roles"] = {name: round(score, 3) for score, name in ranked}
     out["runner_up"] = ranked[1][1]
     out["domains"] = domain_scores(got.reading)
-    out["masked"] = list(got.seen.kinds)
+    out["masked"] = [masked_words(kind) for kind in got.seen.kinds]
+    out["set_apart"] = _set_apart(text, got)
+    out["later"] = [text[slice(*span)] for span in later_requests(got.reading, _spans(text, got))]
     out["classes"] = "".join(got.reading.classes)
     return out
+
+
+def _set_apart(text: str, got: _Read) -> list[dict[str, object]]:
+    """Each part that was masked: its place, its first characters, and what it looks like."""
+    found = masks(text[:HEAD_CHARS]) if got.seen.kinds else []
+    return [
+        {"span": list(span), "text": " ".join(text[slice(*span)].split())[:80], "why": masked_words(kind)}
+        for span, kind in found
+    ]
