@@ -55,12 +55,37 @@ def route(text: str | None, as_json: bool, explain: bool, jsonl: bool) -> None:
     """Show how a message would be routed."""
     from .routing_cli import route_jsonl, route_text  # noqa: PLC0415 - other commands need no lexicon
 
+    _use_words()
     if jsonl:
         route_jsonl(sys.stdin, sys.stdout)
         return
     if text is None:
         raise InputError("a message", "none", 'give one: matrix-coder route "fix the login bug"')
     click.echo(route_text(text, as_json=as_json, explain=explain, colour=_has_colour()), color=_has_colour())
+
+
+@cli.group()
+def words() -> None:
+    """The team's own words for routing."""
+
+
+@words.command(name="check")
+def words_check() -> None:
+    """Whether the words file can be used; exit code 2 and one line when it can't."""
+    from .hermes.words import load_words, words_file  # noqa: PLC0415
+
+    found = load_words()
+    path = words_file()
+    click.echo(f"{path}: {len(found)} entries, in use" if found is not None else f"no file at {path}: nothing to check")
+
+
+def _use_words() -> None:
+    """Route as a chat would; a broken words file costs its words and a line on stderr."""
+    from .hermes.words import apply_words  # noqa: PLC0415
+
+    told = apply_words()
+    if told:
+        click.echo(f"matrix-coder: {told}", err=True)
 
 
 def _has_colour() -> bool:
@@ -385,7 +410,8 @@ def why(text: str) -> None:
     """Why a message is routed as it is: the decision with every signal."""
     from .routing_cli import route_text  # noqa: PLC0415
 
-    click.echo(route_text(text, as_json=False, explain=True))
+    _use_words()
+    click.echo(route_text(text, explain=True, colour=_has_colour()), color=_has_colour())
 
 
 @cli.command(name="help", hidden=True)

@@ -79,6 +79,12 @@ def read(seen: View, lex: Lexicon) -> Reading:
     return out
 
 
+def tokens_of(text: str) -> list[str]:
+    """The tokens of a text, as the gate looks them up."""
+    text = text.replace("’", "'")
+    return _TOKEN.findall(text) if text.isascii() or text[:1] >= "\u2e80" else _TOKEN_NATIVE.findall(text)
+
+
 def _read_text(text: str, lex: Lexicon, out: Reading, limit: int) -> None:
     if "’" in text:
         text = text.replace("’", "'")

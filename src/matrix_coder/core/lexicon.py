@@ -109,7 +109,8 @@ def _add_group(group: dict[str, object], words: dict[str, Word], phrases: dict[s
                 target[form] = Word(lemma, _TENSES[at], ()) if verbal else entry
 
 
-def _heads(phrases: dict[str, Word]) -> dict[str, tuple[int, ...]]:
+def heads_of(phrases: dict[str, Word]) -> dict[str, tuple[int, ...]]:
+    """The lengths in words, longest first, of the phrases that start with each word."""
     lengths: dict[str, set[int]] = {}
     for phrase in phrases:
         parts = phrase.split(" ")
@@ -133,9 +134,22 @@ def _bail_pattern(phrases: list[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{body})(?!\w)")
 
 
-@cache
+_in_use: list[Lexicon] = []
+
+
 def lexicon() -> Lexicon:
-    """The lexicon, compiled at the first call."""
+    """The lexicon in use: this package's own, unless `use_lexicon` put another in its place."""
+    return _in_use[0] if _in_use else base_lexicon()
+
+
+def use_lexicon(lex: Lexicon | None) -> None:
+    """Every decision of this process reads this lexicon from now on; None goes back to the package's own."""
+    _in_use[:] = [] if lex is None else [lex]
+
+
+@cache
+def base_lexicon() -> Lexicon:
+    """The package's own lexicon, compiled at the first call."""
     with _DATA.open("rb") as file:
         data = tomllib.load(file)
     words: dict[str, Word] = {}
@@ -150,7 +164,7 @@ def lexicon() -> Lexicon:
     return Lexicon(
         words=words | native,
         phrases=phrases,
-        heads=_heads(phrases),
+        heads=heads_of(phrases),
         native=_by_first_letter(native),
         matrix_nouns=frozenset(split_words(data["trigger"]["nouns"])),
         bail=_bail_pattern(split_words(data["bail"]["phrases"])),
