@@ -15,7 +15,7 @@ from matrix_coder.core.errors import InputError
 from matrix_coder.core.intent_gate import decide
 from matrix_coder.core.lexicon import base_lexicon, lexicon
 from matrix_coder.core.words import TeamWords, parse_words, use_words
-from matrix_coder.hermes.words import apply_words, load_words, words_file
+from matrix_coder.hermes.words import apply_words, connect_words, load_words, words_file
 
 GOOD = """
 terms = ["Zephyr", "flux capacitor", "宝箱"]
@@ -116,15 +116,16 @@ def test_parse_words_when_empty_then_nothing_is_added() -> None:
 
 
 @pytest.mark.parametrize("text", ["terms = [", b"terms = ['\xff']", '[domains]\nmoon = ["orbit"]'])
-def test_apply_words_when_file_is_broken_then_left_out_with_one_line(
+def test_connect_words_when_file_is_broken_then_left_out_with_one_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str | bytes
 ) -> None:
     """A broken file costs its words and one logged line, never a turn."""
     _write(tmp_path, text)
     with caplog.at_level(logging.WARNING, logger="matrix_coder"):
-        told = apply_words(tmp_path)
-    assert str(words_file(tmp_path)) in told
-    assert [r.getMessage() for r in caplog.records] == [f"matrix_coder: {told}"]
+        connect_words(tmp_path)
+    assert len(caplog.records) == 1
+    assert caplog.records[0].getMessage() == f"matrix_coder: {apply_words(tmp_path)}"
+    assert str(words_file(tmp_path)) in caplog.records[0].getMessage()
     assert decide("fix src/app.py").outcome == "D"
 
 

@@ -40,7 +40,12 @@ def apply_words(home: Path | None = None) -> str:
         use_words(load_words(home))
     except InputError as error:
         use_words(None)
-        line = f"the words file is left out: {error}; then try: matrix-coder words check"
-        log.warning("matrix_coder: %s", line)
-        return line
+        return f"the words file is left out: {error}; then try: matrix-coder words check"
     return ""
+
+
+def connect_words(home: Path | None = None) -> None:
+    """The same for a chat, which must go on: what is wrong with the file is one line in the log."""
+    told = apply_words(home)
+    if told:
+        log.warning("matrix_coder: %s", told)
