@@ -6,7 +6,7 @@ VENV := .venv
 JOBS ?= 2
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test real liar bench-engine lint clean
+.PHONY: help setup demo test real liar bench-engine fuzz bench-gate lint clean
 
 help:
 	@echo "make demo   set up, then run the main job"
@@ -14,6 +14,8 @@ help:
 	@echo "make real   runs over fetched open-source projects"
 	@echo "make liar   every lie a hundred times over: hours"
 	@echo "make bench-engine   the engine's own cost: steps, trees, growth, memory"
+	@echo "make fuzz   a million made-up messages at the gate: minutes"
+	@echo "make bench-gate   how long one decision takes"
 	@echo "make clean  remove the environment and caches"
 
 setup: $(VENV)/.ready
@@ -43,6 +45,12 @@ liar: setup
 
 bench-engine: setup
 	$(BIN)/python scripts/bench_engine.py
+
+fuzz: setup
+	$(BIN)/python scripts/fuzz_gate.py $${FUZZ_COUNT:-1000000}
+
+bench-gate: setup
+	$(BIN)/python scripts/bench_gate.py
 
 demo: setup
 	@$(BIN)/python scripts/demo.py
