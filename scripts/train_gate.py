@@ -138,9 +138,9 @@ def packed(coding, roles, domains, args):
     def votes(table, names):
         out = {}
         for f in sorted(table):
-            kept = {n: round(v, 2) for n, v in zip(names, table[f], strict=True) if abs(v) >= args.small_vote}
+            kept = [f"{n} {round(v, 2)}" for n, v in zip(names, table[f], strict=True) if abs(v) >= args.small_vote]
             if kept:
-                out[f] = kept
+                out[f] = " ".join(kept)
         return out
 
     small = {f: round(v, 2) for f, v in sorted(coding.items()) if abs(v) >= args.small or f == "(bias)"}

@@ -13,7 +13,8 @@ import pytest
 
 from matrix_coder.core.gate_score import DOMAINS, ROLES, weights
 from matrix_coder.core.intent_gate import decide
-from matrix_coder.core.lexicon import lexicon, noun_forms, split_words, verb_forms
+from matrix_coder.core.lexicon import COMPACT, base_lexicon, lexicon, noun_forms
+from matrix_coder.core.lexicon_source import compile_source, split_words, text_of, verb_forms
 from matrix_coder.routing_eval import Message, judge, load_messages
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
@@ -37,6 +38,13 @@ def test_lexicon_when_read_then_words_are_lower_case_and_groups_well_formed() ->
         assert re.fullmatch(r"[A-Za-z]", group["class"]), name
         assert group.get("forms", "noun") in ("noun", "verb"), name
         assert [w for w in split_words(group["words"]) if w != w.lower() or "  " in w] == [], name
+
+
+def test_lexicon_when_compact_then_what_the_source_says() -> None:
+    """The file that the gate reads holds what lexicon.toml says; its module, run with -m, writes it anew."""
+    source = compile_source()
+    assert base_lexicon() == source
+    assert COMPACT.read_text(encoding="utf-8") == text_of(source)
 
 
 def test_lexicon_when_compiled_then_phrases_are_found_by_their_head() -> None:
@@ -72,8 +80,8 @@ def test_noun_forms_when_regular_then_plural() -> None:
 def test_weights_when_read_then_only_known_names_vote() -> None:
     """The weight table votes for roles and domains that exist."""
     table = weights()
-    assert {n for votes in table.roles.votes.values() for n in votes} <= set(ROLES)
-    assert {n for votes in table.domains.votes.values() for n in votes} <= set(DOMAINS)
+    assert {n for votes in table.roles.votes.values() for n in votes.split()[::2]} <= set(ROLES)
+    assert {n for votes in table.domains.votes.values() for n in votes.split()[::2]} <= set(DOMAINS)
     assert len(table.coding) > 1000
 
 

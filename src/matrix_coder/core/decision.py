@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from .names import Domain, Lens, Role
 
@@ -34,6 +34,41 @@ class Signal(NamedTuple):
     vote: str
     weight: float = 0.0
     code: str = ""
+
+
+class Reasons(Sequence[Signal]):
+    """Signals that are put into words when somebody asks for them: most turns nobody does."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], tuple[Signal, ...]]) -> None:
+        self._make = make
+        self._made: tuple[Signal, ...] | None = None
+
+    def all(self) -> tuple[Signal, ...]:
+        """All of them."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def __len__(self) -> int:
+        return len(self.all())
+
+    @overload
+    def __getitem__(self, at: int) -> Signal: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Signal, ...]: ...
+    def __getitem__(self, at: int | slice) -> Signal | tuple[Signal, ...]:
+        return self.all()[at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self.all() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self.all())
+
+    def __repr__(self) -> str:
+        return repr(self.all())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +124,7 @@ class Decision:
     domain: str | None = None
     goal: str = ""
     route: str | None = None
-    signals: tuple[Signal, ...] = ()
+    signals: Sequence[Signal] = ()
     asks: bool = False
     answer: str = ""
     options: Mapping[str, OptionValue] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise, repeat
 from pathlib import Path
@@ -162,24 +162,33 @@ def _paste_features(reading: Reading, found: list[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A choice among names: what each feature votes for, and where all start."""
+    """A choice among names: what each feature votes for (`debug 0.4 plan -0.1`), and where all start.
+
+    `rows` keeps the votes that were read already as one number for each name.
+    """
 
     names: tuple[str, ...]
-    votes: dict[str, dict[str, float]]
-    start: dict[str, float]
+    votes: dict[str, str]
+    start: tuple[float, ...]
+    rows: dict[str, tuple[float, ...]] = field(default_factory=dict, compare=False)
 
     def scores(self, words: list[str], whole: list[str], scale: float) -> dict[str, float]:
         """One score for each name, in their order."""
-        out = dict.fromkeys(self.names, 0.0)
-        for votes in filter(None, map(self.votes.get, words)):
-            for name, value in votes.items():
-                out[name] += value
-        for name, value in self.start.items():
-            out[name] = out[name] * scale + value
-        for votes in filter(None, map(self.votes.get, whole)):
-            for name, value in votes.items():
-                out[name] += value
-        return out
+        once = map(sum, zip(self.start, *self._found(whole), strict=True))
+        scaled = map(sum, zip(self._none, *self._found(words), strict=True))
+        return {name: a * scale + b for name, a, b in zip(self.names, scaled, once, strict=True)}
+
+    @property
+    def _none(self) -> tuple[float, ...]:
+        return (0.0,) * len(self.names)
+
+    def _found(self, features: list[str]) -> list[tuple[float, ...]]:
+        votes, rows = self.votes, self.rows
+        return [rows.get(f) or self._read(f) for f in features if f in votes]
+
+    def _read(self, feature: str) -> tuple[float, ...]:
+        row = self.rows[feature] = votes_row(self.votes[feature], self.names)
+        return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +201,16 @@ class Weights:
     bias: float
 
 
-def choice(names: tuple[str, ...], votes: dict[str, dict[str, float]]) -> Choice:
+def votes_row(votes: str, names: tuple[str, ...]) -> tuple[float, ...]:
+    """One number for each name from votes as the weight file writes them: `debug 0.4 plan -0.1`."""
+    parts = iter(votes.split())
+    found = {name: float(value) for name, value in zip(parts, parts, strict=True)}
+    return tuple(found.get(name, 0.0) for name in names)
+
+
+def choice(names: tuple[str, ...], votes: dict[str, str]) -> Choice:
     """A choice whose start is the votes of the feature `(bias)`."""
-    return Choice(names, votes, dict.fromkeys(names, 0.0) | votes.get("(bias)", {}))
+    return Choice(names, votes, votes_row(votes.get("(bias)", ""), names))
 
 
 @cache

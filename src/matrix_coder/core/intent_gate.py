@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .decision import Decision, GateOutcome, Route, Signal
+from .decision import Decision, GateOutcome, Reasons, Route, Signal
 from .gate_explain import NOWHERE, Vote, later_requests, masked_words, signals, token_spans
 from .gate_features import Reading, read
 from .gate_floor import floor_rule
@@ -176,7 +176,7 @@ def _route(text: str, got: _Read) -> Decision:
         domain=route.domain.value if route.domain else None,
         goal=text,
         route=route.name,
-        signals=_signals(text, got),
+        signals=Reasons(lambda: _signals(text, got)),
     )
 
 
