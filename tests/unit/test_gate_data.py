@@ -19,6 +19,7 @@ from matrix_coder.routing_eval import Message, judge, load_messages
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 TOML = tomllib.loads(files("matrix_coder").joinpath("lexicon.toml").read_text(encoding="utf-8"))
+MOST_KNOWN_MISSES = 47  # lower it when the list has shrunk; never raise it
 KNOWN_MISSES = set((CORPUS / "known_misses.txt").read_text(encoding="utf-8").split())
 
 
@@ -95,9 +96,11 @@ def test_corpus_when_read_then_labels_are_consistent() -> None:
 
 
 def test_corpus_when_decided_then_misses_only_shrink() -> None:
-    """The coding flag is right for every message of the corpus but those in the reviewed list."""
+    """The coding flag is right for every message of the corpus but those in the reviewed list, which never grows."""
     wrong = {x["id"] for x in _messages() if decide(x["text"]).coding is not x["coding"]}
     assert wrong - KNOWN_MISSES == set()
+    assert KNOWN_MISSES - wrong == set(), "right by now: take these out of the list"
+    assert len(KNOWN_MISSES) <= MOST_KNOWN_MISSES
 
 
 def test_corpus_when_decided_then_figures_hold() -> None:
