@@ -16,6 +16,7 @@ help:
 	@echo "make bench-engine   the engine's own cost: steps, trees, growth, memory"
 	@echo "make fuzz   a million made-up messages at the gate: minutes"
 	@echo "make bench-gate   how long one decision takes"
+	@echo "make setup  set up .venv alone; make lint  the linters and the type checker alone"
 	@echo "make clean  remove the environment and caches"
 
 setup: $(VENV)/.ready

@@ -106,7 +106,7 @@ def _has_colour() -> bool:
 @click.option("--isolate", is_flag=True, help="Work in a checkout of its own; `take` brings the result.")
 @click.option("--check-runs", type=click.IntRange(1, 20), default=1, help="Green runs in a row that a check needs.")
 @click.option("--approve", default="", metavar="STEP", help="Wait for a person after this step, such as plan.")
-@click.option("--follow/--detach", default=True, help="Show progress until the end, or return at once.")
+@click.option("--follow/--detach", default=True, help="Show progress until the end (default), or return at once.")
 @click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
 @click.pass_context
 def run(  # noqa: PLR0913, PLR0917 - one option, one parameter
@@ -281,7 +281,7 @@ def diff(run_id: str, step: int | None) -> None:
     """What a run changed so far, or one of its steps."""
     from .engine.client import Client  # noqa: PLC0415
 
-    click.echo(Client().diff(run_id, step), nl=False)
+    click.echo(Client().diff(run_id, step).rstrip("\n") or "Nothing differs.")
 
 
 @cli.command()
@@ -358,9 +358,9 @@ def answer(run_id: str, text: str) -> None:
 
 @cli.command(name="raise")
 @click.argument("run_id")
-@click.argument("limits", nargs=-1, required=True, metavar="cap=8 tokens=400k budget=3h")
+@click.argument("limits", nargs=-1, required=True, metavar="LIMITS...")
 def raise_(run_id: str, limits: tuple[str, ...]) -> None:
-    """Allow a run more; one that ended at a limit goes on."""
+    """Allow a run more, such as cap=8 tokens=4m budget=3h; one that ended at a limit goes on."""
     _chat_command("raise", run_id, *limits)
 
 
@@ -378,7 +378,13 @@ def eval_(file: Path, misses: int) -> None:
     """Score the router on a labelled JSONL FILE, kind by kind, with its worst misses."""
     from .routing_eval import evaluate  # noqa: PLC0415
 
-    click.echo(evaluate(file, misses=misses))
+    try:
+        click.echo(evaluate(file, misses=misses))
+    except (ValueError, KeyError, TypeError) as error:
+        remedy = (
+            "see the files under tests/corpus for the form: text, coding, verdict_ok, role, lens, domain, source_kind"
+        )
+        raise InputError("a file of labelled messages, one JSON object a line", str(error), remedy) from error
 
 
 @cli.command()
@@ -442,6 +448,8 @@ def _run(arguments: list[str], program: str) -> int:
     except click.exceptions.Abort:
         return 130
     except click.ClickException as wrong:
-        click.echo(f"matrix-coder: {' '.join(wrong.format_message().split())}; try: {program} --help", err=True)
+        path = wrong.ctx.command_path if isinstance(wrong, click.UsageError) and wrong.ctx else program
+        told = " ".join(wrong.format_message().split()).rstrip(".")
+        click.echo(f"matrix-coder: {told}; try: {path} --help", err=True)
         return wrong.exit_code
     return code if isinstance(code, int) else 0

@@ -39,9 +39,9 @@ def _mirror(home: Path) -> tuple[Callable[[int], None], Callable[[], None]]:
     """What tells the Kanban mirror about a run, and what lets it finish; nothing where it is switched off."""
     from .engine import views  # noqa: PLC0415 - as above
     from .engine.store import Store  # noqa: PLC0415
-    from .hermes.settings import Mirror, load_settings  # noqa: PLC0415
+    from .hermes.settings import Mirror, chat_settings  # noqa: PLC0415
 
-    kanban = load_settings(home).kanban
+    kanban = chat_settings(home).kanban
     if kanban.mirror is Mirror.OFF:
         return (lambda _: None), (lambda: None)
     from .hermes.card_book import StoreCardBook  # noqa: PLC0415

@@ -63,6 +63,8 @@ class Ports:
     command: CommandPort | None = None
     card: CardPort | None = None
     preferences: PreferencePort | None = None
+    notice: Callable[[str], None] = lambda _: None
+    streams: Callable[[], bool] = lambda: False
 
 
 class Intake:
@@ -122,6 +124,10 @@ class Intake:
             return None
         turn.tip = False
         self._offers.put(session_id, turn.decision)
+        if self.ports.streams():
+            # The answer stands on the screen already: a line before it would be seen by nobody.
+            self.ports.notice(TIP)
+            return None
         return f"{TIP}\n\n{response}"
 
     def request(self, request: MutableMapping[str, object], turn_id: str, session_id: str) -> bool:
@@ -216,6 +222,7 @@ class Intake:
             return ""
         if self.ports.card is not None:
             turn.card = self.ports.card.opened(decision, session_id=turn.session_id, turn_id=turn.turn_id)
+        self.ports.notice(f"{decision.route} joins this turn")
         return compose(decision.role, lens=decision.lens, domain=decision.domain, surface="chat")
 
     def _note(self, turn: Turn) -> str:

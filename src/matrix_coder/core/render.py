@@ -13,13 +13,13 @@ from .workflow import is_green
 _NEXT = {
     RunOutcome.VERIFIED: "Look at the diff and commit it.",
     RunOutcome.UNVERIFIED: "Look at the diff yourself, or start again with a check that fails until the goal is met.",
-    RunOutcome.CAP_REACHED: "Read the last failure above; start again with a sharper goal or a higher cap.",
+    RunOutcome.CAP_REACHED: "Read the last failure above. `matrix-coder raise {run} cap={more}` lets it go on.",
     RunOutcome.STALLED: "Read the last failure above; the loop was not getting nearer.",
-    RunOutcome.BLOCKED: "Answer the question in the goal of a new run.",
-    RunOutcome.BUDGET: "Start again with a larger budget, or with a smaller goal.",
+    RunOutcome.BLOCKED: 'Answer it, and the run goes on: `matrix-coder answer {run} "text"`.',
+    RunOutcome.BUDGET: "`matrix-coder raise {run} tokens=...` or `budget=...` lets it go on.",
     RunOutcome.TAMPERED: "Look at what changed in the tests before you take anything from this run.",
     RunOutcome.CANCELLED: "What was changed before the stop is still in the workspace.",
-    RunOutcome.FAILED: "Mend what the reason names, then start again.",
+    RunOutcome.FAILED: "Mend what the reason names; `matrix-coder resume {run}` tries its last step again.",
 }
 
 
@@ -52,10 +52,11 @@ def report_markdown(result: SpecialistResult, *, diff_stat: str = "") -> str:
 
 
 def _next(result: SpecialistResult) -> str:
+    way = _NEXT[result.outcome].format(run=result.run_id, more=result.cap + 3)
     if not result.origin or not result.changed_files:
-        return _NEXT[result.outcome]
+        return way
     return (
-        f"{_NEXT[result.outcome]} The run worked in a checkout of its own: `matrix-coder diff {result.run_id}` shows "
+        f"{way} The run worked in a checkout of its own: `matrix-coder diff {result.run_id}` shows "
         f"what it changed, `matrix-coder take {result.run_id}` brings that into {result.origin}."
     )
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from ..core.errors import EngineMissing, InputError, MatrixError, StoreError, WorkspaceRefused
+from ..core.errors import EngineMissing, InputError, MatrixError, RunUnknown, StoreError, WorkspaceRefused
 from ..core.models import RunOutcome, RunStatus, RunView, SpecialistResult
 from ..core.names import Workflow
 from ..core.registry import WorkflowDefinition, load_persona, load_workflow
@@ -123,11 +123,11 @@ class Client:
 
     def take(self, run_id: str) -> tuple[str, ...]:
         """Bring what an isolated run changed into its repository; the paths. Raises InputError where it can't be."""
-        return isolated.take(self.store, views.run_number(run_id))
+        return isolated.take(self.store, known_number(run_id))
 
     def show(self, run_id: str) -> RunView:
         """One run with its steps. Raises RunUnknown."""
-        return views.view(self.store, views.run_number(run_id))
+        return views.view(self.store, known_number(run_id))
 
     def runs(self, *, session_id: str = "", limit: int = 20) -> list[RunView]:
         """The newest runs, newest first."""
@@ -135,11 +135,11 @@ class Client:
 
     def result(self, run_id: str) -> SpecialistResult:
         """The result of a run that has ended. Raises RunUnknown; ValueError while it is live."""
-        return views.result(self.store, views.run_number(run_id))
+        return views.result(self.store, known_number(run_id))
 
     def cancel(self, run_id: str, why: str = "") -> RunView:
         """Ask for the run to stop; the worker ends its processes. An ended run stays as it ended."""
-        number = views.run_number(run_id)
+        number = known_number(run_id)
         run = views.view(self.store, number)
         if run.status is not RunStatus.ENDED:
             self.store.control(number, "cancel", why)
@@ -164,7 +164,7 @@ class Client:
 
     def resume(self, run_id: str) -> RunView:
         """Let a paused run go on, or one that failed have its last step again."""
-        number = views.run_number(run_id)
+        number = known_number(run_id)
         run = views.view(self.store, number)
         if run.outcome is RunOutcome.FAILED:
             self.store.redo_last_step(number)
@@ -174,7 +174,7 @@ class Client:
 
     def approve(self, run_id: str) -> RunView:
         """Approve what a run waits for."""
-        number = views.run_number(run_id)
+        number = known_number(run_id)
         run = views.view(self.store, number)
         if run.status is not RunStatus.PAUSED or not run.reason.startswith("waiting for approval"):
             raise InputError("a run that waits for approval", _state(run), _way_on(run))
@@ -183,7 +183,7 @@ class Client:
 
     def answer(self, run_id: str, text: str) -> RunView:
         """Answer a blocked run's question: the step that asked is done again, and knows the answer."""
-        number = views.run_number(run_id)
+        number = known_number(run_id)
         run = views.view(self.store, number)
         if run.outcome is not RunOutcome.BLOCKED:
             raise InputError("a blocked run to answer", _state(run), _way_on(run))
@@ -195,7 +195,7 @@ class Client:
         self, run_id: str, *, cap: int | None = None, tokens: int | None = None, budget_s: float | None = None
     ) -> RunView:
         """Allow a run more. The only way up; one that ended at a limit goes on. Raises InputError for less."""
-        number = views.run_number(run_id)
+        number = known_number(run_id)
         run = views.view(self.store, number)
         allowed = (RunOutcome.CAP_REACHED, RunOutcome.BUDGET)
         if run.outcome is not None and run.outcome not in allowed:
@@ -218,7 +218,7 @@ class Client:
 
     def diff(self, run_id: str, step: int | None = None) -> str:
         """What a run changed so far, or one of its steps, as a unified diff."""
-        number = views.run_number(run_id)
+        number = known_number(run_id)
         return undo.diff(self.store, number, step)
 
     def undo(self, run_id: str, step: int | None = None) -> tuple[str, ...]:
@@ -226,7 +226,7 @@ class Client:
 
         Raises InputError, and changes nothing, where the person has changed the same files since.
         """
-        number = views.run_number(run_id)
+        number = known_number(run_id)
         run = views.view(self.store, number)
         if run.status not in (RunStatus.ENDED, RunStatus.PAUSED):
             remedy = f"`matrix-coder pause {run_id}` or cancel it first"
@@ -239,7 +239,7 @@ class Client:
         The same checks run as in the run, here and now. Raises InputError with what stands against it, and then the
         workspace is as it was.
         """
-        number = views.run_number(run_id)
+        number = known_number(run_id)
         run = views.view(self.store, number)
         if run.status is not RunStatus.ENDED:
             raise InputError("a run that has ended", _state(run), _way_on(run))
@@ -247,7 +247,7 @@ class Client:
         return aftermath.merge_again(aftermath.Aftermath(self.store, number), unit).files
 
     def _live(self, run_id: str, what: str) -> tuple[int, RunView]:
-        number = views.run_number(run_id)
+        number = known_number(run_id)
         run = views.view(self.store, number)
         if run.status is RunStatus.ENDED:
             raise InputError(f"a live run to {what}", _state(run), _way_on(run))
@@ -269,7 +269,7 @@ class Client:
 
         `on_event` gets each event's kind and data.
         """
-        number = views.run_number(run_id)
+        number = known_number(run_id)
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         seen, looks = 0, 0
         while True:
@@ -291,7 +291,15 @@ class Client:
 
 def _require_more(what: str, wanted: float | None, now: float) -> None:
     if wanted is not None and wanted <= now:
-        raise InputError(f"a {what} above {now:g}", f"{wanted:g}", "limits only go up")
+        raise InputError(f"a {what} above {now:,.10g}", f"{wanted:,.10g}", "limits only go up")
+
+
+def known_number(run_id: str) -> int:
+    """The number behind a run's id. Raises RunUnknown for what is no id at all."""
+    number = views.run_number(run_id)
+    if not number:
+        raise RunUnknown("the id of a run, such as r8", repr(run_id), "list them with `matrix-coder runs`")
+    return number
 
 
 def _some_text(text: str, what: str) -> str:

@@ -43,6 +43,8 @@ def undo(store: Store, number: int, step: int | None) -> tuple[str, ...]:
         left = chosen["tree_after"]
     changed = trees.changed_raw(before, left)
     now = trees.record()
+    if not set(changed) & set(trees.changed_raw(before, now)):
+        return ()
     touched = sorted(set(trees.changed_raw(left, now)) & set(changed))
     if touched:
         names = ", ".join(touched[:5]) + (f" and {len(touched) - 5} more" if len(touched) > 5 else "")

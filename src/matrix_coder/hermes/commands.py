@@ -25,7 +25,7 @@ matrix ralph [key=value ...]: goal          start a loop (cap=3 check="pytest -q
 /matrix cancel R       stop it for good         /matrix pause R        wait before the next step
 /matrix resume R       let it go on             /matrix steer R text   tell the next step something
 /matrix answer R text  answer a blocked run     /matrix approve R      approve what it waits for
-/matrix raise R cap=8 tokens=400k budget=3h     the only way up for its limits
+/matrix raise R cap=8 tokens=4m budget=3h       the only way up for its limits
 /matrix undo R [STEP]  put back what it changed /matrix merge R UNIT   take a unit that was left out
 /matrix why            why the last message was routed so
 
@@ -160,8 +160,8 @@ class Commands:
         if not session_id:
             raise InputError(
                 "a session",
-                "none, since this surface does not say which it is",
-                f"set {SWITCH}=0 before starting Hermes",
+                "none yet, or a surface that does not say which it is",
+                f"send a message first, or set {SWITCH}=0",
             )
         Preferences(self.home).switch(session_id, on)
         return (
@@ -209,7 +209,7 @@ def _run_and_step(words: list[str]) -> tuple[str, int | None]:
 
 
 def limit_options(words: list[str]) -> dict[str, int]:
-    """`cap=8 tokens=400k budget=3h` as the client takes it. Raises InputError."""
+    """`cap=8 tokens=4m budget=3h` as the client takes it. Raises InputError."""
     names = {"cap": "cap", "tokens": "tokens", "budget": "budget_s"}
     found: dict[str, int] = {}
     for word in words:
@@ -219,7 +219,7 @@ def limit_options(words: list[str]) -> dict[str, int]:
                 raise OptionError(f"{word} is none of cap=, tokens=, budget=")
             value = read_option(key, raw)
         except OptionError as error:
-            raise InputError("limits such as cap=8 tokens=400k budget=3h", str(error), "write them so") from error
+            raise InputError("limits such as cap=8 tokens=4m budget=3h", str(error), "write them so") from error
         found[names[key]] = value if isinstance(value, int) else 0
     if not found:
         raise InputError("a limit to raise, such as cap=8", "none", "name one")
@@ -258,12 +258,12 @@ def show_text(run: RunView) -> str:
 
 def step_line(step: StepView) -> str:
     """One step in one line."""
-    claimed = step.report.verdict.value if step.report else step.status.value
+    claimed = f"claimed {step.report.verdict}" if step.report else step.status.value
     checked = ", ".join(_checked(e) for e in step.evidence)
     attempt = f", attempt {step.attempt}" if step.attempt > 1 else ""
     said = f"  {step.report.summary}" if step.report and step.report.summary else ""
     return (
-        f"{step.number:>3}. iteration {step.iteration} {(step.unit or step.role):<9} claimed {claimed}"
+        f"{step.number:>3}. iteration {step.iteration} {(step.unit or step.role):<9} {claimed}"
         + (f" | checked {checked}" if checked else "")
         + attempt
         + said
@@ -272,6 +272,8 @@ def step_line(step: StepView) -> str:
 
 def logs_text(home: Path, run: RunView, step: int | None) -> str:
     """The outputs of a run's checks, whole, and the folders of its steps' prompts and logs."""
+    if step is not None and step not in {s.number for s in run.steps}:
+        raise InputError(f"a step of {run.run_id}", str(step), f"`matrix-coder show {run.run_id}` lists them")
     folder = run_dir(home, run.run_id)
     parts = [f"everything of {run.run_id}: {folder}"]
     for found in (s for s in run.steps if step in (None, s.number)):

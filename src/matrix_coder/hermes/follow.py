@@ -61,7 +61,7 @@ _TEXTS = {
     "baseline": _baseline,
     "step": _step,
     "attempt": lambda d: f"step {d.get('step')}: attempt {d.get('attempt')}, the one before was cut off",
-    "check": lambda d: f"  the engine ran {_checks(d.get('checks'))}",
+    "check": lambda d: f"  the engine ran {_checks(d.get('checks')) or 'no check: none was found'}",
     "tool": _tool,
     "waiting": lambda d: f"  the provider asks to wait: {d.get('seconds'):.0f} s ({d.get('words')})",
     "tampering": lambda d: f"  {'TAMPERED' if d.get('certain') else 'suspicious'}: {d.get('text')}",

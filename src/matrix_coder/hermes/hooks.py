@@ -31,13 +31,14 @@ def connected() -> Intake:
 
 def _connect() -> Intake:
     from ..core import intake  # noqa: PLC0415 - the lexicon and the personas load with the first turn
-    from . import guard, marks  # noqa: PLC0415 - the host's
+    from . import guard, marks, surface  # noqa: PLC0415 - the host's
     from .words import connect_words  # noqa: PLC0415 - the file is read once, with the first turn
 
     connect_words()
     ports = intake.Ports(key=marks.key, most_text=guard.most_text, is_person=guard.is_person, is_review=guard.is_review)
     for name, make in _providers.items():
         setattr(ports, name, make())
+    ports.notice, ports.streams = surface.notice, surface.shows_answers_as_they_come
     return intake.connect(ports)
 
 

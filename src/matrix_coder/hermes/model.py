@@ -12,7 +12,10 @@ def require_model() -> str:
     from hermes_cli.config import load_config  # noqa: PLC0415 - the host's, and slow to import
     from hermes_cli.runtime_provider import resolve_runtime_provider  # noqa: PLC0415
 
-    configured = load_config().get("model")
+    try:
+        configured = load_config().get("model")
+    except OSError as error:
+        raise ModelMissing("a Hermes home that can be read", str(error), "point HERMES_HOME at one") from error
     name = str(configured.get("default") or "") if isinstance(configured, dict) else str(configured or "")
     if not name:
         raise ModelMissing("a model in the Hermes configuration", "none", _REMEDY)

@@ -76,9 +76,9 @@ class Preferences:
 
     def _implicit(self) -> bool:
         if self._setting is None:
-            from .settings import load_settings  # noqa: PLC0415 - with the first turn that would get something
+            from .settings import chat_settings  # noqa: PLC0415 - with the first turn that would get something
 
-            self._setting = load_settings(self._home).routing.implicit
+            self._setting = chat_settings(self._home).routing.implicit
         return self._setting
 
     def _refresh(self) -> None:

@@ -53,6 +53,9 @@ class ChatRuns:
             raise_marker(self.home, session_id)
         if surface.is_one_shot(platform):
             return self._wait(run, limits.budget_s)
+        checks = ", ".join(run.checks) or "none found"
+        surface.notice(f"{run.run_id} {run.workflow} started in {run.workspace}; checks: {checks}; {limits.words()}")
+        surface.notice(f"/matrix show {run.run_id} looks at it, /matrix cancel {run.run_id} stops it")
         return workflow_chat_text(
             load_workflow(run.workflow),
             run_id=run.run_id,
@@ -80,6 +83,10 @@ class ChatRuns:
                 _say(line)
 
         ended = client.wait(run.run_id, timeout_s=budget_s * 1.5 + 60, on_event=tell)
+        if ended.status is RunStatus.PAUSED:
+            way = "approve" if "approval" in ended.reason else "resume"
+            _say(f"go on with: matrix-coder {way} {run.run_id}")
+            return f"Matrix Coder run {run.run_id} is {ended.reason}. Tell the person: matrix-coder {way} {run.run_id}"
         if ended.status is not RunStatus.ENDED:
             return (
                 f"Matrix Coder run {run.run_id} is still at work. Tell the person: `matrix-coder watch {run.run_id}`."
@@ -100,6 +107,7 @@ class ChatRuns:
         ended, live = bridge.untold(session_id), bridge.live(session_id)
         parts = [self._result_text(run) for run in ended] + [_live_text(run) for run in live]
         for run in ended:
+            surface.notice(headline(run))
             bridge.told(session_id, run.run_id)
         if live:
             ensure_worker(self.home)

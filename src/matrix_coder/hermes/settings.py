@@ -11,15 +11,19 @@ plugins:
 
 from __future__ import annotations
 
+import logging
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from ..core.errors import InputError
 from ..engine.plan import Limits, Options
+
+log = logging.getLogger("matrix_coder")
 
 
 class Mirror(StrEnum):
@@ -103,11 +107,30 @@ def load_settings(home: Path) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(p) for p in first["loc"])
+        wrong = "a key that is none of ours" if first["type"] == "extra_forbidden" else first["msg"]
+        known = ", ".join(f"{name}.{key}" for name, field in Settings.model_fields.items() for key in _keys(field))
         raise InputError(
             f"a valid plugins.entries.matrix_coder.settings.{where}",
-            f"{first.get('input')!r} ({first['msg']})",
-            f"mend {file}",
+            f"{first.get('input')!r} ({wrong})",
+            f"mend {file}; the keys are {known}",
         ) from error
+
+
+def _keys(field: FieldInfo) -> list[str]:
+    section = field.annotation
+    return list(section.model_fields) if isinstance(section, type) and issubclass(section, BaseModel) else []
+
+
+def chat_settings(home: Path) -> Settings:
+    """The settings for a chat turn: where they can't be used, the defaults, and one line in the log.
+
+    A start of a run tells of the fault; a turn must not lose its specialist over it.
+    """
+    try:
+        return load_settings(home)
+    except InputError as error:
+        log.error("matrix_coder: the settings can't be used, the defaults hold: %s", error)
+        return Settings()
 
 
 def _own_part(raw: object) -> object:

@@ -46,9 +46,9 @@ class SpecialistCards:
     @property
     def _settings(self) -> KanbanSettings:
         """Read with the first specialist's turn: ordinary turns need none."""
-        from .settings import load_settings  # noqa: PLC0415 - brings the validating library
+        from .settings import chat_settings  # noqa: PLC0415 - brings the validating library
 
-        self._given = self._given or load_settings(hermes_home()).kanban
+        self._given = self._given or chat_settings(hermes_home()).kanban
         return self._given
 
     def _wanted(self, decision: Decision) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -25,6 +26,24 @@ def is_one_shot(platform: str) -> bool:
 
     # The host sets the reference in its interactive chat alone.
     return getattr(get_plugin_manager(), "_cli_ref", None) is None
+
+
+def notice(text: str) -> None:
+    """Show the person a line of ours, in the interactive chat alone: elsewhere there is only the answer."""
+    from hermes_cli.plugins import get_plugin_manager  # noqa: PLC0415 - the host's
+
+    cli = getattr(get_plugin_manager(), "_cli_ref", None)
+    shell = sys.modules.get(type(cli).__module__) if cli is not None else None
+    show = getattr(shell, "_cprint", None)
+    if callable(show):
+        show(f"  [matrix] {text}")
+
+
+def shows_answers_as_they_come() -> bool:
+    """Whether the chat has shown an answer before a plugin can put a line before it."""
+    from hermes_cli.plugins import get_plugin_manager  # noqa: PLC0415 - the host's
+
+    return bool(getattr(getattr(get_plugin_manager(), "_cli_ref", None), "streaming_enabled", False))
 
 
 def working_directory() -> str:
