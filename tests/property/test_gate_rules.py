@@ -79,6 +79,38 @@ def test_decide_when_order_and_two_sense_word_stand_alone_then_coding(
     assert decide(f"{lead}{order} {determiner} {word}").coding
 
 
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(("I want to", "we need to", "I'd like to", "I need to")),
+    st.sampled_from(("refactor", "migrate", "update", "replace", "split")),
+    st.sampled_from(("the", "our", "this")),
+    st.sampled_from(TERMS),
+)
+def test_decide_when_work_on_a_term_is_wished_then_coding(wish: str, verb: str, determiner: str, term: str) -> None:
+    """A wish to work on something technical is a request."""
+    assert decide(f"{wish} {verb} {determiner} {term}").coding
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "review my code",
+        "review my PR",
+        "debug my script",
+        "fix my build",
+        "explain my regex",
+        "why is my docker image so big",
+        "how do I write a regex",
+        "what is in the repo?",
+        "the compiler crashes",
+        "the database is slow",
+    ],
+)
+def test_decide_when_short_and_about_code_then_coding(text: str) -> None:
+    """Short requests of daily work count, with `my` as with `the`."""
+    assert decide(text).coding
+
+
 @pytest.mark.parametrize(
     "text", ["fix the bug", "fix the crash", "debug the error", "fix this exception", "fix the timeout"]
 )
@@ -111,6 +143,13 @@ def test_decide_when_order_names_a_fault_alone_then_coding(text: str) -> None:
         "the database is great",
         "my brother debugs the compiler for a living",
         "nobody likes the linter",
+        "debug my relationship",
+        "review my essay",
+        "fix my sink",
+        "test my knowledge",
+        "I want to learn docker",
+        "I'd like to order a pizza",
+        "can you remember my codebase between chats?",
     ],
 )
 def test_decide_when_neighbours_tense_or_talk_say_otherwise_then_none(text: str) -> None:
