@@ -92,11 +92,10 @@ def repository(root: Path, files: int) -> Path:
     return root
 
 
-def plain_steps(root: Path, count: int) -> list[float]:
-    """Seconds of each of so many DBOS steps doing nothing, configured as the worker does."""
+def plain_steps(root: Path):
+    """A function that runs so many DBOS steps doing nothing, configured as the worker's are; the seconds of each."""
     from dbos import DBOS, DBOSPortableJSONSerializer
 
-    times: list[float] = []
     DBOS(
         config={
             "name": "bench",
@@ -106,12 +105,13 @@ def plain_steps(root: Path, count: int) -> list[float]:
             "log_level": "WARNING",
         }
     )
+    times: list[float] = []
 
     def nothing() -> str:
         return "done"
 
     @DBOS.workflow(name="plain")
-    def plain() -> int:
+    def plain(count: int) -> int:
         for i in range(count):
             begun = time.perf_counter()
             DBOS.run_step({"name": f"{i}"}, nothing)
@@ -119,9 +119,12 @@ def plain_steps(root: Path, count: int) -> list[float]:
         return count
 
     DBOS.launch()
-    plain()
-    DBOS.destroy()
-    return times
+
+    def run(count: int) -> list[float]:
+        plain(count)
+        return times[-count:]
+
+    return run
 
 
 def long_run(home: Path, workspace: Path, steps: int):
@@ -236,14 +239,13 @@ def show_run(client, number: int, clock: Path, memory: dict[int, int], plain: fl
     ):
         first, last = ms([pick(f) for f in found[:part]]), ms([pick(f) for f in found[-part:]])
         line(f"{label}: first and last {part} steps", f"{first:.1f}, {last:.1f} ms", f"ratio {last / first:.2f}")
-    seen = sorted(memory)
+    # The last step's sample may be of the end, which writes the report of all steps at once.
+    *seen, last = sorted(memory)
     early = next((c for c in seen if c >= min(100, len(found) // 4)), seen[0])
     growth = (memory[seen[-1]] - memory[early]) / 1e6
-    line(
-        f"worker's memory, step {early} to {seen[-1]}",
-        f"{growth:+.1f} MB",
-        f"now {memory[seen[-1]] / 1e6:.0f} MB; goal 5 MB",
-    )
+    line(f"worker's memory, step {early} to {seen[-1]}", f"{growth:+.1f} MB", "goal 5 MB")
+    points = [early, *(seen[len(seen) * i // 4] for i in (1, 2, 3)), seen[-1], last]
+    line("   at steps " + ", ".join(map(str, points)), "", ", ".join(f"{memory[c] / 1e6:.1f}" for c in points) + " MB")
 
 
 def main() -> int:
@@ -258,22 +260,28 @@ def main() -> int:
         (home / "config.yaml").write_text(CONFIG)
         os.environ.update(HERMES_HOME=str(home), HOME=str(root), PYTHONPATH="")
         copy_package(root / "code", clock)
-        times = plain_steps(root, wanted.steps)
-        part = max(1, min(100, wanted.steps // 4))
-        plain = ms(times)
-        line("a plain DBOS step doing nothing, median", f"{plain:.1f} ms", "the baseline")
-        line(f"   first and last {part}", f"{ms(times[:part]):.1f}, {ms(times[-part:]):.1f} ms")
+        plain = plain_steps(root)
+        # Before and after: what else the machine does changes meanwhile.
+        before = plain(wanted.steps)
         first, later = record_times(root, wanted.files)
+        client, number, memory = long_run(home, repository(root / "small", 20), wanted.steps)
+        mirror = mirror_times(client, number)
+        after = plain(wanted.steps)
+        part = max(1, min(100, wanted.steps // 4))
+        line("a plain DBOS step doing nothing, median", f"{ms(before + after):.1f} ms", "the baseline")
+        line("   before and after the run", f"{ms(before):.1f}, {ms(after):.1f} ms")
+        line(f"   first and last {part} of {wanted.steps}", f"{ms(after[:part]):.1f}, {ms(after[-part:]):.1f} ms")
         line(f"tree record, {wanted.files:,} files, one changed, median", f"{ms(later):.0f} ms", "goal 150 ms")
         line("   the first of all", f"{first * 1e3:.0f} ms")
-        client, number, memory = long_run(home, repository(root / "small", 20), wanted.steps)
-        show_run(client, number, clock, memory, plain)
-        mirror = mirror_times(client, number)
+        show_run(client, number, clock, memory, ms(before + after))
         line(
             "Kanban mirror for each step, median",
             f"{ms(mirror):.1f} ms",
             f"last of {len(mirror)}: {mirror[-1] * 1e3:.1f} ms",
         )
+        from dbos import DBOS
+
+        DBOS.destroy()
     return 0
 
 

@@ -470,3 +470,19 @@ def test_kept_open_when_it_lasts_then_the_log_is_not_folded_away_by_others(store
         create(store)
         assert log.stat().st_size > 0
     assert not log.exists()
+
+
+def test_steps_before_when_a_run_is_long_then_only_the_last_own_ones_and_the_last_evidence(store: Store) -> None:
+    """What a step is told of the ones before it: the last few, no units; the checks' last word, however long ago."""
+    number = create(store)
+    said = [{"name": "check", "command": "pytest -q", "exit_code": 1, "duration_s": 1.0, "tree": "t", "cases": {}}]
+    store.update_run(number, baseline=json.dumps([said[0] | {"tree": "start"}]))
+    for index in range(1, 9):
+        name = "units/a" if index == 7 else "executor"
+        store.open_step(number, index, step=name, role="executor", iteration=1)
+    assert [e.tree for e in views.evidence_before(store, number, 8)] == ["start"]
+    store.update_step(number, 2, evidence=json.dumps(said))
+    store.update_step(number, 7, evidence=json.dumps([said[0] | {"tree": "a unit's"}]))
+    assert [s.number for s in views.steps_before(store, number, 8, last=3)] == [4, 5, 6]
+    assert [e.tree for e in views.evidence_before(store, number, 8)] == ["t"]
+    assert [e.tree for e in views.evidence_before(store, number, 2)] == ["start"]

@@ -11,6 +11,7 @@ from .render import one_line
 from .workflow import is_green
 
 MAX_HANDOVER = 12_000
+STEPS_TOLD = 4
 _TAIL = 2_500
 _FAILING = 20
 
@@ -29,7 +30,7 @@ def handover(
     """
     parts = [f"- {note}" for note in notes]
     parts += [_evidence_text(e) for e in evidence]
-    parts += [_step_text(s) for s in reversed(previous[-4:])]
+    parts += [_step_text(s) for s in reversed(previous[-STEPS_TOLD:])]
     if diff_stat:
         parts.append(f"Changed since the run began:\n{diff_stat[:2_000]}")
     text = "\n\n".join(p for p in parts if p)

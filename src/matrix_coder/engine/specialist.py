@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..core.delegation import CallKind, ProviderProblem
-from ..core.handover import handover
+from ..core.handover import STEPS_TOLD, handover
 from ..core.models import Evidence, RunOutcome, StepReport, StepVerdict
 from ..core.prompts import compose_step
 from ..core.registry import WorkflowDefinition
@@ -140,10 +140,8 @@ class Specialist:
 
     def _prompt(self, directory: Path) -> str:
         plan = self.run.plan
-        run = views.view(self.run.store, plan.number)
-        done = tuple(s for s in run.steps if s.number < self.at.number and not s.unit)
+        done = views.steps_before(self.run.store, plan.number, self.at.number, last=STEPS_TOLD)
         start = self.place.base if self.place else self.run.store.run_row(plan.number)["start_tree"]
-        last = self.evidence or next((s.evidence for s in reversed(done) if s.evidence), ())
         return compose_step(
             self._definition,
             self.at.step,
@@ -153,7 +151,7 @@ class Specialist:
             cap=plan.limits.cap,
             handover=handover(
                 previous=done,
-                evidence=last or views.baseline(self.run.store, plan.number),
+                evidence=self.evidence or views.evidence_before(self.run.store, plan.number, self.at.number),
                 diff_stat=self._trees.stat(start, self._trees.record()),
                 notes=self._notes(),
             ),

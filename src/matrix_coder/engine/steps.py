@@ -77,6 +77,8 @@ class Run:
             return ""
         if any(not row["applied"] for row in self.store.controls(self.number, "pause")):
             return "paused by a person"
+        if not self.plan.options.approve:
+            return ""
         before = [s for s in self.store.step_rows(self.number) if s["number"] < move.number and "/" not in s["step"]]
         last = before[-1]["step"] if before else ""
         wanted = last in self.plan.options.approve
@@ -105,7 +107,9 @@ class Run:
             kept: dict[str, Json] = json.loads(row["result"])
             return kept
         self.store.update_run(self.number, iteration=move.iteration)
-        end_attempt(self.context.cookie(move.number), pid=row["pid"], started=row["pid_started"])
+        if row["attempt"] > 1:
+            # Whatever an attempt that was cut off has started; before the first, there is nothing to look for.
+            end_attempt(self.context.cookie(move.number), pid=row["pid"], started=row["pid_started"])
         result = self._work(move, row)
         saved = result_json(result)
         self._close_step(move, result, saved)

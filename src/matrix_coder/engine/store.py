@@ -185,6 +185,19 @@ class Store:
         """The rows of a run's steps, in order."""
         return self.read("select * from steps where run_id = ? order by number", number)
 
+    def steps_before(self, number: int, step: int, *, last: int) -> list[sqlite3.Row]:
+        """The rows of the last so many steps before `step`, in order; none of units."""
+        sql = "select * from steps where run_id = ? and number < ? and step not like '%/%' order by number desc limit ?"
+        return self.read(sql, number, step, last)[::-1]
+
+    def evidence_before(self, number: int, step: int) -> str:
+        """The evidence of the last step before `step` that has any, as JSON; none of units."""
+        sql = (
+            "select evidence from steps where run_id = ? and number < ? and step not like '%/%' and evidence != '[]' "
+            "order by number desc limit 1"
+        )
+        return next((str(row["evidence"]) for row in self.read(sql, number, step)), "[]")
+
     def update_run(self, number: int, **fields: object) -> None:
         """Set columns of a run that has not ended; an ended run never changes."""
         names = ", ".join(f"{k} = ?" for k in fields)

@@ -89,6 +89,16 @@ def _step_view(row: sqlite3.Row) -> StepView:
     )
 
 
+def steps_before(store: Store, number: int, step: int, *, last: int) -> tuple[StepView, ...]:
+    """The last so many of a run's steps before `step`, oldest first; units are left out."""
+    return tuple(_step_view(row) for row in store.steps_before(number, step, last=last))
+
+
+def evidence_before(store: Store, number: int, step: int) -> tuple[Evidence, ...]:
+    """What the checks said last, before `step`; about the starting tree where none ran since."""
+    return load_evidence(json.loads(store.evidence_before(number, step))) or baseline(store, number)
+
+
 def baseline(store: Store, number: int) -> tuple[Evidence, ...]:
     """What the checks said about the starting tree."""
     return load_evidence(json.loads(store.run_row(number)["baseline"]))
