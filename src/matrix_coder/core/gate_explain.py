@@ -27,8 +27,8 @@ _KINDS_OF_WORD = {
     "~": "another sign", "F": "a code file", "f": "a document", "/": "a path", "I": "looks like an identifier",
     "G": "a command's option", "g": "a command's short option", "V": "a version", "u": "a web address",
     "e": "an e-mail address", "#": "a number", "h": "an issue or a commit", "@": "a handle",
-    "B": "something in backticks",
-    "'": "a quotation", '"': "a quotation", "^": "the start", "$": "the end", "?": "a question mark",
+    "B": "text in backticks",
+    "'": "text in quotation marks", "^": "the start", "$": "the end", "?": "a question mark",
 }  # fmt: skip
 _ACTS = {
     "told": "talk about work already done", "wish": "a wish", "says": "someone tells of something",
@@ -37,6 +37,7 @@ _ACTS = {
     "thenD": "an order after some words", "thenR": "a specialist's work, asked for after some words",
 }  # fmt: skip
 _LEADING = frozenset({"firstA", "firstD", "firstR", "firstH", "firstK", "firstQ", "aux"})
+_STANDS_FOR = {"tick": "B", "said": "'"}
 _HANGS_ON = {"asks": "?", "codefile": "F", "symptom": "Q"}
 _RANK = {cls: at for at, cls in enumerate("XFIDSLQGMWUEOHKCARV2nNYqx1b3")}
 _TAGS = {
@@ -70,11 +71,14 @@ def token_spans(text: str, reading: Reading, masks: Iterable[Mask]) -> list[Span
     low = text.lower().replace("’", "'")
     if len(low) != len(text):
         return [NOWHERE] * len(reading.surfaces)
-    for (start, end), _ in masks:
+    apart: dict[str, list[Span]] = {}
+    for (start, end), kind in masks:
         low = low[:start] + " " * (end - start) + low[end:]
+        apart.setdefault(_STANDS_FOR.get(kind, ""), []).append((start, end))
     spans, at = [], 0
-    for surface in reading.surfaces:
-        span = _find(low, surface, at)
+    for surface, cls in zip(reading.surfaces, reading.classes, strict=True):
+        inline = next((s for s in apart.get(cls, ()) if s[0] >= at), NOWHERE)
+        span = inline if inline != NOWHERE else _find(low, surface, at)
         at = span[1] or at
         spans.append(span)
     return spans
@@ -165,6 +169,9 @@ def _whole(code: str, reading: Reading) -> int | str:
     if act:
         return _ACTS.get(act, "a question" if act.startswith("wh") else "what kind of message it is")
     if name in ("k", "pasted"):
+        inline = [at for at, cls in enumerate(reading.classes) if cls in _STANDS_FOR.get(value, "B'")]
+        if inline and (value in _STANDS_FOR or set(reading.kinds) <= set(_STANDS_FOR)):
+            return inline[0]
         return masked_words(value) if name == "k" else "what was pasted"
     return _count(code)
 
