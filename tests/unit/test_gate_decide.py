@@ -185,6 +185,22 @@ def test_explain_when_coding_then_names_score_roles_and_mask() -> None:
     assert [(text[slice(*m["span"])], m["why"]) for m in apart] == [(text[text.index("```") :], "a fenced block")]
 
 
+@pytest.mark.parametrize(
+    ("text", "quoted", "rule"),
+    [
+        ("plan a weekend trip", "trip", "daily life"),
+        ("fix src/app.py, but handle it directly", "handle it directly", "bail phrase"),
+        ("x " * 3_000 + "let Hermes do it", "let Hermes do it", "bail phrase"),
+    ],
+)
+def test_decide_when_left_alone_then_the_reasons_are_kept(text: str, quoted: str, rule: str) -> None:
+    """A message that is left alone tells why, as one that is taken does."""
+    decision = decide(text)
+    assert decision.outcome == "B"
+    assert (quoted, rule) in [(s.text, s.rule) for s in decision.signals]
+    assert all(text.strip()[slice(*s.span)] == s.text for s in decision.signals if s.span != (0, 0))
+
+
 def test_explain_when_several_requests_then_later_ones_are_named() -> None:
     """Of more than one request the later ones are named."""
     told = explain("fix the parser, then write tests for it and update the README")

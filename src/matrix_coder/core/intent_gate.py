@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from .decision import Decision, GateOutcome, Reasons, Route, Signal
-from .gate_explain import NOWHERE, Vote, later_requests, masked_words, signals, token_spans
+from .gate_explain import NOWHERE, WHOLE, Vote, later_requests, masked_words, signals, token_spans
 from .gate_features import Reading, read
 from .gate_floor import floor_rule
 from .gate_header import parse_trigger
@@ -72,7 +72,7 @@ def decide(message: str, *, session_id: str = "", platform: str = "") -> Decisio
         return explicit
     got = _implicit(text)
     if got is None or got.score <= 0:
-        return Decision(outcome=GateOutcome.NONE, goal=text)
+        return Decision(outcome=GateOutcome.NONE, goal=text, signals=Reasons(lambda: _declined(text, got)))
     return _route(text, got)
 
 
@@ -163,6 +163,21 @@ def _domain(got: _Read, more: list[str]) -> Domain | None:
     return None if name == "none" else Domain(name)
 
 
+def _declined(text: str, got: _Read | None) -> tuple[Signal, ...]:
+    """Why a message is left alone: the phrase that opts out, else the votes."""
+    if got is not None:
+        return _signals(text, got)
+    short = bounded(text)
+    span = _bail(short)
+    if span is None:
+        return ()
+    if len(short.lower()) != len(short):  # a letter that is longer in lower case moves all that follows
+        return (Signal(WHOLE, NOWHERE, "bail phrase", "not coding"),)
+    moved = len(text) - len(short) if span[0] > HEAD_CHARS else 0
+    span = (span[0] + moved, span[1] + moved)
+    return (Signal(text[slice(*span)], span, "bail phrase", "not coding"),)
+
+
 def _route(text: str, got: _Read) -> Decision:
     more = route_features(got.reading)
     role = _role(got, more)
@@ -220,12 +235,6 @@ def explain(message: str, *, session_id: str = "", platform: str = "") -> dict[s
     decision = decide(message, session_id=session_id, platform=platform)
     out = decision.as_dict()
     if decision.outcome in (GateOutcome.SKIP, GateOutcome.EXPLICIT):
-        return out
-    span = _bail(bounded(text)) if text else None
-    if span is not None:
-        out["signals"] = [
-            {"text": text[slice(*span)], "span": list(span), "rule": "bail phrase", "vote": "not coding", "weight": 0.0}
-        ]
         return out
     got = _implicit(text)
     if got is None:
