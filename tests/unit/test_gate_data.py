@@ -19,7 +19,7 @@ from matrix_coder.routing_eval import Message, judge, load_messages
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 TOML = tomllib.loads(files("matrix_coder").joinpath("lexicon.toml").read_text(encoding="utf-8"))
-MOST_KNOWN_MISSES = 47  # lower it when the list has shrunk; never raise it
+MOST_KNOWN_MISSES = 45  # lower it when the list has shrunk; never raise it
 KNOWN_MISSES = set((CORPUS / "known_misses.txt").read_text(encoding="utf-8").split())
 
 
