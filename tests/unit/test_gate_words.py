@@ -161,3 +161,20 @@ def test_words_check_when_run_then_reports_and_route_goes_on(tmp_path: Path) -> 
     routed = _command(tmp_path, "route", "fix src/app.py")
     assert routed.stdout.startswith("D")
     assert routed.stderr.count("words file is left out") == 1
+
+
+def test_intake_when_connected_then_a_chat_routes_with_the_team_s_words(tmp_path: Path) -> None:
+    """The first turn of a chat reads the file of its own HERMES_HOME."""
+    _write(tmp_path, GOOD)
+    code = (
+        "from matrix_coder.hermes.hooks import connected; from matrix_coder.core.intent_gate import decide;"
+        "connected(); print(decide('is the zephyr slow').outcome)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"HERMES_HOME": str(tmp_path)},
+        check=False,
+    )
+    assert (done.stdout.strip(), done.returncode) == ("D", 0), done.stderr
