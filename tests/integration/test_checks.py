@@ -452,3 +452,15 @@ def test_resolve_when_pytest_is_no_program_then_it_is_run_as_a_module(
     write(workspace / "conftest.py")
     monkeypatch.setenv("PATH", os.defpath)
     assert resolve((), workspace)[0].command in ("python3 -m pytest -q", "pytest -q")
+
+
+def test_resolve_when_pytest_is_not_at_hand_then_plain_tests_still_have_a_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests written for the standard library run with it; those that import pytest are not pretended to run."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_a.py").write_text("import unittest\n")
+    assert [c.command for c in resolve((), tmp_path)] == ["python3 -m unittest discover"]
+    (tmp_path / "tests" / "test_b.py").write_text("import pytest\n")
+    assert [c.command for c in resolve((), tmp_path)] == ["python3 -m pytest -q"]

@@ -93,10 +93,15 @@ def _found(workspace: Path) -> tuple[str, ...]:
 
 def _pytest(root: Path) -> str:
     named = any((root / f).is_file() for f in ("pytest.ini", "conftest.py", "tests/conftest.py"))
-    tests = any(root.glob("test_*.py")) or any(root.glob("tests/**/test_*.py"))
-    if not (named or tests or _has(root / "pyproject.toml", r"^\[tool\.pytest\b")):
+    named = named or _has(root / "pyproject.toml", r"^\[tool\.pytest\b")
+    tests = [*root.glob("test_*.py"), *root.glob("tests/**/test_*.py")]
+    if not (named or tests):
         return ""
-    return "pytest -q" if shutil.which("pytest", path=_path(root)) else "python3 -m pytest -q"
+    if shutil.which("pytest", path=_path(root)):
+        return "pytest -q"
+    # Without pytest at hand, tests that are written for the standard library still run.
+    plain = not named and not any(_has(t, r"^\s*(import|from) pytest\b") for t in tests)
+    return "python3 -m unittest discover" if plain else "python3 -m pytest -q"
 
 
 def _tox(root: Path) -> str:

@@ -17,6 +17,7 @@ from ..engine import views
 from ..engine.client import Client
 from ..engine.paths import hermes_home, state_dir
 from ..engine.store import Store
+from ..hermes.words import apply_words
 from . import configuration, diffs, outputs, runs, stream
 from .commands import carry_out
 from .problems import ProblemRoute
@@ -149,6 +150,7 @@ def _events(request: Request, number: int | None, after: int) -> StreamingRespon
 @router.post("/route")
 def post_route(asked: RouteRequest) -> RouteAnswer:
     """How a message would be routed, and why. Nothing starts."""
+    apply_words()
     told = explain(asked.text)
     kept: dict[str, Any] = {key: told[key] for key in RouteAnswer.model_fields if key in told}
     return RouteAnswer.model_validate({"score": None, "roles": {}, "runner_up": None, "masked": []} | kept)
