@@ -3,7 +3,8 @@
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 	"$$p" -c 'import sys, venv, ensurepip; sys.exit(not (3,11) <= sys.version_info[:2] < (3,14))' >/dev/null 2>&1 && { echo $$p; break; }; done)
 VENV := .venv
-JOBS ?= 2
+# Most tests wait for processes: more workers than cores.
+JOBS ?= 4
 BIN := $(VENV)/bin
 
 .PHONY: help setup demo test real liar bench-engine fuzz bench-gate lint clean
@@ -36,7 +37,7 @@ lint: setup
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 real: setup
 	$(BIN)/python -m pytest -m real tests/real

@@ -113,13 +113,14 @@ class Specialist:
             environment=plan.environment,
             units=self.units,
         )
-        before = self._trees.record()
+        before = self._trees.last() if copied else ""
         outcome = run_attempt(
             job,
             on_start=lambda pid, at: self.run.store.update_step(plan.number, number, pid=pid, pid_started=at),
             on_event=lambda kind, data: self.run.event(kind, step=number, **data),
             stop=self.run.stop_words,
         )
+        self._trees.worked_on()
         self.run.stop_words()
         self._count(outcome)
         if copied:
@@ -152,7 +153,7 @@ class Specialist:
             handover=handover(
                 previous=done,
                 evidence=self.evidence or views.evidence_before(self.run.store, plan.number, self.at.number),
-                diff_stat=self._trees.stat(start, self._trees.record()),
+                diff_stat=self._trees.stat(start, self._trees.last()),
                 notes=self._notes(),
             ),
             workspace=str(directory),

@@ -131,7 +131,7 @@ class Run:
             return specialist.work()
         specialist.evidence = self._evidence(move, f"step-{move.number}")
         result = specialist.work()
-        if result.evidence and result.stop is None and self.trees.record() != result.evidence[-1].tree:
+        if result.evidence and result.stop is None and self.trees.last() != result.evidence[-1].tree:
             # Evidence is bound to a tree. If that moved while verify looked on, the checks speak again.
             result = replace(result, evidence=self._evidence(move, f"step-{move.number}-again"))
         return self._guarded(result)

@@ -89,6 +89,7 @@ class Trees:
         self.workspace = workspace
         self.git_dir = store / "trees.git"
         self._origin = origin
+        self._last = ""
         if not (self.git_dir / "ready").exists():
             self._create()
 
@@ -171,7 +172,16 @@ class Trees:
         tree = self._git("write-tree").strip()
         if not (self.git_dir / "refs" / "trees" / tree).exists():
             self._git("update-ref", f"refs/trees/{tree}", self._commit(tree))
+        self._last = tree
         return tree
+
+    def last(self) -> str:
+        """The tree that was recorded last, unless something of ours has worked on it since; else what is now."""
+        return self._last or self.record()
+
+    def worked_on(self) -> None:
+        """Something of ours has worked on the workspace: what was recorded last may not be what is there."""
+        self._last = ""
 
     def _open_nested(self) -> None:
         """Make git take nested repositories for the directories that they are.
