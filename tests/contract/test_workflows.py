@@ -243,3 +243,13 @@ def test_isolated_run_when_it_has_ended_then_the_repository_is_untouched_until_i
     assert "a + b" in calc.read_text()
     assert (place.repo / "mine.txt").read_text() == "uncommitted"
     assert place.client.take("r1") == ("calc.py",)
+
+
+def test_budget_when_the_time_is_used_up_by_a_hanging_child_then_ends_the_run(bench: Bench) -> None:
+    """Time counts by the clock, also that of a child which never answers and is ended by the engine."""
+    hang = {"tool": "terminal", "args": {"command": "sleep 100"}}
+    place = bench(rules([says("PASS", hang)], [says("PASS")]))
+    result = place.run(limits={"budget_s": 15.0})
+    assert result.outcome is RunOutcome.BUDGET, result.reason
+    assert len(result.steps) <= 2
+    assert "of 15 s used" in result.reason

@@ -122,7 +122,7 @@ class Store:
             db.execute("begin immediate")
             try:
                 yield db
-            except BaseException:
+            except BaseException:  # whatever ends the block, an interrupt too: nothing half-done is kept; it goes on up
                 db.execute("rollback")
                 raise
             db.execute("commit")
