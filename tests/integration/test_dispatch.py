@@ -6,8 +6,9 @@ import json
 import os
 import subprocess
 
-from matrix_coder.core.models import StepVerdict
-from matrix_coder.engine.dispatch import Attempt, _follow
+from matrix_coder.core.delegation import CallKind, DelegateCall
+from matrix_coder.core.models import StepVerdict, Usage
+from matrix_coder.engine.dispatch import Attempt, _follow, _take
 from matrix_coder.engine.guarded import Guarded
 
 REPORT = {
@@ -41,3 +42,15 @@ def test_pipe_when_somebody_else_writes_to_it_then_is_counted_and_never_read_as_
     assert attempt.report is not None
     assert attempt.report.verdict is StepVerdict.FAIL
     assert (attempt.forged, attempt.finished) == (2, True)
+
+
+def test_attempt_when_its_calls_came_in_priced_then_money_is_theirs_and_what_only_the_end_told_has_no_price() -> None:
+    """A cut-off attempt has its cost, and tokens that nobody priced are never taken for free."""
+    attempt = Attempt(seconds=3.0)
+    for cost, unpriced in ((0.25, 0), (0.0, 120)):
+        _take(attempt, "usage", {"input": 100, "output": 20, "cost": cost, "unpriced": unpriced})
+    cut_off = Usage(input_tokens=200, output_tokens=40, seconds=3.0, cost_usd=0.25, unpriced_tokens=120)
+    assert attempt.usage == cut_off
+    attempt.calls.append(DelegateCall(kind=CallKind.ANSWERED, usage=Usage(input_tokens=300, output_tokens=50)))
+    told = Usage(input_tokens=300, output_tokens=50, seconds=3.0, cost_usd=0.25, unpriced_tokens=230)
+    assert attempt.usage == told

@@ -21,7 +21,7 @@ from matrix_coder.core.errors import (
     StoreUnwritable,
     WorkspaceBusy,
 )
-from matrix_coder.core.models import RunOutcome, RunStatus, StepReport, StepStatus, StepVerdict
+from matrix_coder.core.models import RunOutcome, RunStatus, StepReport, StepStatus, StepVerdict, Usage
 from matrix_coder.core.registry import load_workflow
 from matrix_coder.core.serde import dump
 from matrix_coder.engine import views
@@ -432,18 +432,28 @@ def test_lock_when_a_process_holds_it_then_no_other_gets_it_until_it_dies(home: 
 
 
 def test_used_when_steps_and_checks_took_something_then_is_their_sum(store: Store) -> None:
-    """Tokens and seconds of all steps, those of the checks besides; nothing for a run without steps."""
+    """Tokens, seconds and money of all steps, the checks' seconds besides; nothing for a run without steps."""
     number = create(store)
-    assert dict(store.used(number)) == {"input_tokens": 0, "output_tokens": 0, "seconds": 0}
+    assert Usage(**dict(store.used(number))) == Usage()
     for index in (1, 2, 3):
         store.open_step(number, index, step="executor", role="executor", iteration=1)
+    step = Usage(input_tokens=100, output_tokens=20, seconds=1.5, cost_usd=0.25, unpriced_tokens=30)
     for index in (1, 2):
-        usage = {"input_tokens": 100, "output_tokens": 20, "seconds": 1.5}
-        store.update_step(number, index, usage=json.dumps(usage))
+        store.update_step(number, index, usage=json.dumps(dump(step)))
     store.add_check_seconds(number, 2.0)
-    assert dict(store.used(number)) == {"input_tokens": 200, "output_tokens": 40, "seconds": 5.0}
+    assert Usage(**dict(store.used(number))) == step + step + Usage(seconds=2.0)
     with pytest.raises(RunUnknown):
         store.used(99)
+
+
+def test_used_when_an_older_version_wrote_a_step_then_its_tokens_have_no_price(store: Store) -> None:
+    """What was used before money was counted is never taken for free, neither in the sum nor in the step."""
+    number = create(store)
+    store.open_step(number, 1, step="executor", role="executor", iteration=1)
+    store.update_step(number, 1, usage=json.dumps({"input_tokens": 100, "output_tokens": 20, "seconds": 1.5}))
+    before = Usage(input_tokens=100, output_tokens=20, seconds=1.5, unpriced_tokens=120)
+    assert Usage(**dict(store.used(number))) == before
+    assert views.view(store, number).usage == before
 
 
 def test_store_when_a_process_is_killed_then_what_it_wrote_is_there(store: Store, home: Path) -> None:

@@ -95,11 +95,16 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What something cost: tokens as the model's server counted them, seconds of wall clock."""
+    """What something cost: tokens as the model's server counted them, seconds of wall clock, dollars.
+
+    `cost_usd` is the host's estimate for what it knew a price for; `unpriced_tokens` are those it knew none for.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
+    cost_usd: float = 0.0
+    unpriced_tokens: int = 0
 
     @property
     def tokens(self) -> int:
@@ -110,6 +115,8 @@ class Usage:
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             seconds=self.seconds + other.seconds,
+            cost_usd=self.cost_usd + other.cost_usd,
+            unpriced_tokens=self.unpriced_tokens + other.unpriced_tokens,
         )
 
 

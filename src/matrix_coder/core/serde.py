@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TypeAlias, cast
 
 from .models import Evidence, Finding, Severity, StepReport, StepVerdict, Unit, Usage
@@ -85,10 +85,15 @@ def _evidence(data: Mapping[str, Json]) -> Evidence:
 
 
 def load_usage(data: Mapping[str, Json] | None) -> Usage:
-    """The usage that `dump` wrote; nothing used when there is none."""
+    """The usage that `dump` wrote; nothing used when there is none. What was written before prices has none."""
     data = data or {}
-    return Usage(
+    used = Usage(
         input_tokens=int(cast("int", data.get("input_tokens") or 0)),
         output_tokens=int(cast("int", data.get("output_tokens") or 0)),
         seconds=float(cast("float", data.get("seconds") or 0.0)),
+    )
+    return replace(
+        used,
+        cost_usd=float(cast("float", data.get("cost_usd") or 0.0)),
+        unpriced_tokens=int(cast("int", data.get("unpriced_tokens", used.tokens))),
     )

@@ -68,10 +68,16 @@ class Attempt:
 
     @property
     def usage(self) -> Usage:
-        """Tokens as the host counted them at the end, or as they came in where there was no end; wall clock."""
-        told = sum((c.usage for c in self.calls), Usage())
-        best = told if told.tokens >= self.streamed.tokens else self.streamed
-        return replace(best, seconds=self.seconds)
+        """Tokens as the host counted them at the end, or as they came in where there was no end; wall clock; money.
+
+        Money is what came in, priced call by call. Tokens that only the end told of have no price.
+        """
+        told, came = sum((c.usage for c in self.calls), Usage()), self.streamed
+        best = told if told.tokens >= came.tokens else came
+        unseen = best.tokens - came.tokens
+        return replace(
+            best, seconds=self.seconds, cost_usd=came.cost_usd, unpriced_tokens=came.unpriced_tokens + unseen
+        )
 
 
 def run_attempt(
@@ -208,8 +214,12 @@ def _take(attempt: Attempt, kind: str, message: dict[str, Any]) -> None:
     if kind == "report" and attempt.report is None:
         attempt.report = load_report(message["report"])
     elif kind == "usage":
-        used = Usage(input_tokens=int(message["input"]), output_tokens=int(message["output"]))
-        attempt.streamed += used
+        attempt.streamed += Usage(
+            input_tokens=int(message["input"]),
+            output_tokens=int(message["output"]),
+            cost_usd=float(message["cost"]),
+            unpriced_tokens=int(message["unpriced"]),
+        )
     elif kind == "child":
         attempt.session = str(message.get("session") or "")
     elif kind == "tool" and message.get("refused"):

@@ -25,6 +25,19 @@ SCHEMA_VERSION = 1
 _BUSY_SECONDS = 5.0
 # What a step's next attempt makes anew; a machine that goes down at once may lose it.
 _PROGRESS = frozenset({"pid", "pid_started", "evidence", "usage", "child_session", "note"})
+_USED = """\
+select
+  coalesce(sum(json_extract(usage, '$.input_tokens')), 0) as input_tokens,
+  coalesce(sum(json_extract(usage, '$.output_tokens')), 0) as output_tokens,
+  coalesce(sum(json_extract(usage, '$.seconds')), 0)
+    + (select check_seconds from runs where id = ?) as seconds,
+  coalesce(sum(json_extract(usage, '$.cost_usd')), 0.0) as cost_usd,
+  -- a step that an older version wrote has tokens and no word on their price
+  coalesce(sum(coalesce(
+    json_extract(usage, '$.unpriced_tokens'),
+    json_extract(usage, '$.input_tokens') + json_extract(usage, '$.output_tokens')
+  )), 0) as unpriced_tokens
+from steps where run_id = ?"""
 
 
 class Store:
@@ -283,14 +296,9 @@ class Store:
         return cast("sqlite3.Row", rows[0])
 
     def used(self, number: int) -> sqlite3.Row:
-        """`input_tokens`, `output_tokens` and `seconds` of a run's steps and checks so far. Raises RunUnknown."""
+        """What a run's steps and checks took so far, under the names that `Usage` has. Raises RunUnknown."""
         self.run_row(number)
-        sums = ", ".join(
-            f"coalesce(sum(json_extract(usage, '$.{name}')), 0) as {name}" for name in ("input_tokens", "output_tokens")
-        )
-        checks = "(select check_seconds from runs where id = ?)"
-        seconds = f"coalesce(sum(json_extract(usage, '$.seconds')), 0) + {checks} as seconds"
-        return self.read(f"select {sums}, {seconds} from steps where run_id = ?", number, number)[0]
+        return self.read(_USED, number, number)[0]
 
     def update_step(self, number: int, step: int, **fields: object) -> None:
         """Set columns of a step."""

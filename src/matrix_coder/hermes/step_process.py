@@ -12,12 +12,13 @@ import json
 import os
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ..core.report import ReportRejected, parse_report, report_schema
 from ..core.serde import dump
+from .pricing import price
 
 TOOLSET = "matrix_coder_step"
 _PR_SET_DUMPABLE = 4
@@ -74,10 +75,10 @@ class Step:
 
     def on_api_success(self, **kw: Any) -> None:
         self.error = None
-        usage = kw.get("usage")
-        if isinstance(usage, dict):
-            tokens = {name: _whole(usage.get(f"{name}_tokens")) for name in ("input", "output")}
-            self.channel.send("usage", **tokens)
+        # At once, so that a step that is ended before its end has its cost too.
+        priced = price(kw)
+        if priced is not None:
+            self.channel.send("usage", **asdict(priced))
 
     def before_tool(self, **kw: Any) -> dict[str, str] | None:
         """Tell the engine what the child is about to do; refuse what nobody was asked about."""
@@ -107,10 +108,6 @@ class Step:
     def _in_original(self, args: dict[str, Any]) -> bool:
         path = Path(self.job["directory"], str(args.get("path") or ""))
         return path.resolve().is_relative_to(Path(self.job["workspace"]).resolve())
-
-
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
 
 
 def _words(error: object) -> str:
