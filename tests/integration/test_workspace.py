@@ -265,8 +265,11 @@ def test_record_when_there_are_pipes_and_sockets_then_it_does_not_wait_for_them(
         assert trees.record() == before
 
 
-def test_record_when_repositories_are_nested_then_their_files_are_seen(trees: Trees, repo: Path) -> None:
-    """A repository inside the workspace hides nothing: its files, and those of one inside it, are part of the tree."""
+@pytest.mark.parametrize("known", [False, True])
+def test_record_when_repositories_are_nested_then_their_files_are_seen(trees: Trees, repo: Path, known: bool) -> None:
+    """A repository inside the workspace hides nothing, whenever it came: its files, and those of one inside it, count."""
+    if known:
+        trees.record()
     inner = repository(repo / "vendor/inner", {"a.py": "1\n"})
     deeper = repository(inner / "deep/er", {"b.py": "1\n"})
     git(repo / "vendor", "init", "-q", "empty")
@@ -279,6 +282,26 @@ def test_record_when_repositories_are_nested_then_their_files_are_seen(trees: Tr
     after = trees.record()
     assert trees.changed(before, after) == ("vendor/inner/deep/er/b.py", "vendor/inner/new.py")
     assert trees.record() == after
+
+
+def test_record_when_a_nested_repository_was_taken_in_by_its_id_then_its_files_are_seen(
+    trees: Trees, repo: Path, tmp_path: Path
+) -> None:
+    """A recorder that was killed between git's two looks at a nested repository leaves nothing hidden."""
+    trees.record()
+    inner = repository(repo / "inner", {"a.py": "1\n"})
+    link = f"160000,{git(inner, 'rev-parse', 'HEAD').strip()},inner"
+    subprocess.run(["git", "update-index", "--add", "--cacheinfo", link], cwd=trees.git_dir, check=True)
+    again = Trees(repo, tmp_path / "record")
+    assert names(again, again.record()) == {*FILES, "inner/a.py"}
+
+
+def test_last_when_it_is_too_long_ago_then_the_files_are_looked_at_again(trees: Trees, repo: Path) -> None:
+    """What was recorded last answers for the files only as long as its caller says."""
+    before = trees.record()
+    write(repo / "calc.py", "other\n")
+    assert trees.last() == before
+    assert trees.last(within_s=0) == trees.record() != before
 
 
 def test_record_when_a_folder_becomes_a_repository_then_its_changes_are_still_seen(trees: Trees, repo: Path) -> None:

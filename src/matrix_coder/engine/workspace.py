@@ -8,9 +8,11 @@ belong to whoever wrote them.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -46,6 +48,8 @@ _CONFIG = (
     "advice.addEmbeddedRepo=false",
 )
 _GIT_SECONDS = 300
+# What git calls a nested repository that it knows by its id alone.
+_LINK_MODE = "160000"
 # The id of an empty file, in every repository.
 _EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
@@ -90,6 +94,10 @@ class Trees:
         self.git_dir = store / "trees.git"
         self._origin = origin
         self._last = ""
+        self._last_at = 0.0
+        # What is nested is looked for before the first record; later git itself tells when it meets some.
+        self._looked = False
+        self._stats: dict[tuple[str, str], str] = {}
         if not (self.git_dir / "ready").exists():
             self._create()
 
@@ -152,9 +160,12 @@ class Trees:
                 env["GIT_OBJECT_DIRECTORY"] = str(self._origin.git_dir / "objects")
         return env
 
-    def _git(self, *arguments: str) -> str:
+    def _git(self, *arguments: str, silent: bool = False, stdin: str = "") -> str:
         config = [x for c in _CONFIG for x in ("-c", c)]
-        return _run(["git", *config, *arguments], cwd=self.workspace, env=self._environment())
+        sent = os.fsencode(stdin)
+        return _run(
+            ["git", *config, *arguments], cwd=self.workspace, env=self._environment(), stdin=sent, silent=silent
+        )
 
     def ask(self, *arguments: str, stdin: bytes = b"") -> bytes:
         """What a git command that only reads says about the record, as bytes."""
@@ -167,21 +178,43 @@ class Trees:
         # A recorder that was killed may have left its lock; this directory has one writer at a time.
         with contextlib.suppress(FileNotFoundError):
             (self.git_dir / "index.lock").unlink()
-        self._open_nested()
-        self._git("add", "--all", "--", ".")
+        if not (self._looked and self._add_plainly()):
+            self._drop_links()
+            self._open_nested()
+            self._git("add", "--all", "--", ".")
+            self._looked = True
         tree = self._git("write-tree").strip()
         if not (self.git_dir / "refs" / "trees" / tree).exists():
-            self._git("update-ref", f"refs/trees/{tree}", self._commit(tree))
-        self._last = tree
+            self._git("update-ref", f"refs/trees/{tree}", tree)
+        self._last, self._last_at = tree, time.monotonic()
         return tree
 
-    def last(self) -> str:
-        """The tree that was recorded last, unless something of ours has worked on it since; else what is now."""
-        return self._last or self.record()
+    def last(self, *, within_s: float = math.inf) -> str:
+        """The tree that was recorded last, in so many seconds; what is now where something of ours has worked since."""
+        known = self._last and time.monotonic() - self._last_at <= within_s
+        return self._last if known else self.record()
 
     def worked_on(self) -> None:
         """Something of ours has worked on the workspace: what was recorded last may not be what is there."""
         self._last = ""
+
+    def _add_plainly(self) -> bool:
+        """Take everything in with one command; False where git had anything to say, as it has of a nested repository.
+
+        It has then taken in the repository's id, or nothing, and the long way has to be gone.
+        """
+        try:
+            self._git("add", "--all", "--", ".", silent=True)
+        except GitFailed:
+            return False
+        return True
+
+    def _drop_links(self) -> None:
+        """Forget nested repositories that were taken in by their id alone."""
+        listing = self._git("ls-files", "--stage", "-z").split("\0")
+        links = [entry.partition("\t")[2] for entry in listing if entry.startswith(_LINK_MODE)]
+        if links:
+            self._git("update-index", "--force-remove", "-z", "--stdin", stdin="\0".join(links))
 
     def _open_nested(self) -> None:
         """Make git take nested repositories for the directories that they are.
@@ -198,16 +231,10 @@ class Trees:
     def _others(self) -> list[str]:
         return self._git("ls-files", "--others", "--exclude-standard", "-z").split("\0")
 
-    def _commit(self, tree: str) -> str:
-        who = dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "matrix-coder")
-        who |= dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "matrix-coder@localhost")
-        who |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "@1 +0000")
-        return _run(
-            ["git", "commit-tree", tree, "-m", "tree"], cwd=self.workspace, env=self._environment() | who
-        ).strip()
-
     def changed(self, before: str, after: str) -> tuple[str, ...]:
         """The paths that differ between two recorded trees, sorted."""
+        if before == after:
+            return ()
         out = self._git("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
         return tuple(sorted(_printable(p) for p in out.split("\0") if p))
 
@@ -256,7 +283,13 @@ class Trees:
 
     def stat(self, before: str, after: str) -> str:
         """The diff between two recorded trees as a short table of files and line counts."""
-        return _printable(self._git("diff-tree", "-r", "--stat=100", "--no-color", before, after)).rstrip()
+        if before == after:
+            return ""
+        if (before, after) not in self._stats:
+            out = self._git("diff-tree", "-r", "--stat=100", "--no-color", before, after)
+            # Only the newest is asked for again.
+            self._stats = {(before, after): _printable(out).rstrip()}
+        return self._stats[before, after]
 
 
 def throw_away_copy(workspace: Path, target: Path) -> Path:
@@ -307,7 +340,8 @@ def line_count(workspace: Path, file: str) -> int | None:
         return None
 
 
-def _run(command: list[str], *, cwd: Path, env: dict[str, str] | None, stdin: bytes = b"") -> str:
+def _run(command: list[str], *, cwd: Path, env: dict[str, str] | None, stdin: bytes = b"", silent: bool = False) -> str:
+    """What the command prints; with `silent` a word on its standard error is a failure, too. Raises GitFailed."""
     try:
         done = subprocess.run(
             command, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=_GIT_SECONDS, check=False
@@ -315,7 +349,7 @@ def _run(command: list[str], *, cwd: Path, env: dict[str, str] | None, stdin: by
     except (OSError, subprocess.TimeoutExpired) as error:
         remedy = "check that it is installed" if cwd.is_dir() else f"{cwd} is gone"
         raise GitFailed(f"`{command[0]}` to run", str(error), remedy) from error
-    if done.returncode:
+    if done.returncode or (silent and done.stderr):
         words = done.stderr.decode("utf-8", "replace").strip()[-400:]
         raise GitFailed(
             f"`{' '.join(command[:1] + command[-4:])}` to succeed",
