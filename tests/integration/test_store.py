@@ -26,6 +26,7 @@ from matrix_coder.core.registry import load_workflow
 from matrix_coder.core.serde import dump
 from matrix_coder.engine import views
 from matrix_coder.engine.client import Client
+from matrix_coder.engine.paths import marker
 from matrix_coder.engine.spawn import WorkerLock, worker_is_alive
 from matrix_coder.engine.store import SCHEMA_VERSION, Store
 from matrix_coder.testing import ManualClock
@@ -482,6 +483,47 @@ def test_kept_open_when_it_lasts_then_the_log_is_not_folded_away_by_others(store
     assert not log.exists()
 
 
+def test_kept_open_when_a_call_is_made_inside_another_then_both_hold(store: Store) -> None:
+    """A transaction that reads through the store sees what was committed, and is not ended by that read."""
+    number = create(store)
+    with store.kept_open(), store.transaction() as db:
+        db.execute("update runs set iteration = 3 where id = ?", (number,))
+        assert store.run_row(number)["iteration"] == 0
+    assert store.run_row(number)["iteration"] == 3
+
+
+def test_kept_open_when_the_file_is_put_away_and_back_then_the_one_that_is_there_is_used(
+    store: Store, tmp_path: Path
+) -> None:
+    """Nothing is written to a store that is gone; what is there again is used as it is."""
+    number = create(store)
+    with store.kept_open():
+        with store.transaction():
+            pass
+        copy = tmp_path / "copy.db"
+        with sqlite3.connect(store.path) as source, sqlite3.connect(copy) as target:
+            source.backup(target)
+        for file in store.path.parent.glob("runs.db*"):
+            file.rename(tmp_path / file.name)
+        with pytest.raises(sqlite3.OperationalError, match="no such table"):
+            store.event(number, "lost")
+        store.path.unlink()
+        copy.rename(store.path)
+        store.event(number, "seen")
+    assert [r["kind"] for r in store.events(number)] == ["queued", "seen"]
+
+
+def test_kept_open_when_a_call_fails_then_the_next_one_works(store: Store) -> None:
+    """A transaction that broke leaves nothing locked behind."""
+    number = create(store)
+    with store.kept_open():
+        with pytest.raises(ZeroDivisionError), store.transaction() as db:
+            db.execute("update runs set iteration = 3 where id = ?", (number,))
+            raise ZeroDivisionError
+        store.event(number, "seen")
+        assert store.run_row(number)["iteration"] == 0
+
+
 def test_steps_before_when_a_run_is_long_then_only_the_last_own_ones_and_the_last_evidence(store: Store) -> None:
     """What a step is told of the ones before it: the last few, no units; the checks' last word, however long ago."""
     number = create(store)
@@ -496,3 +538,23 @@ def test_steps_before_when_a_run_is_long_then_only_the_last_own_ones_and_the_las
     assert [s.number for s in views.steps_before(store, number, 8, last=3)] == [4, 5, 6]
     assert [e.tree for e in views.evidence_before(store, number, 8)] == ["t"]
     assert [e.tree for e in views.evidence_before(store, number, 2)] == ["start"]
+
+
+def test_store_when_it_was_made_before_a_table_then_opens_and_has_it(home: Path) -> None:
+    """A store of an earlier release opens, keeps what it holds, and gets the table that it lacks."""
+    before = Store(home)
+    number = create(before)
+    with before.transaction() as db:
+        db.execute("drop table milestones")
+    after = Store(home)
+    assert after.run_row(number)["goal"] == "make the tests pass"
+    assert after.read("select * from milestones") == []
+
+
+def test_run_when_reopened_then_its_sessions_have_something_to_be_told(store: Store) -> None:
+    """A run that goes on, from whatever surface, is watched for by its session again."""
+    number = create(store)
+    assert store.end_run(number, RunOutcome.BLOCKED)
+    assert not marker(store.home, "s1").exists()
+    assert store.reopen(number)
+    assert marker(store.home, "s1").exists()

@@ -267,7 +267,7 @@ def test_record_when_there_are_pipes_and_sockets_then_it_does_not_wait_for_them(
 
 @pytest.mark.parametrize("known", [False, True])
 def test_record_when_repositories_are_nested_then_their_files_are_seen(trees: Trees, repo: Path, known: bool) -> None:
-    """A repository inside the workspace hides nothing, whenever it came: its files, and those of one inside it, count."""
+    """A repository inside the workspace hides nothing, whenever it came: its files count, and those inside of it."""
     if known:
         trees.record()
     inner = repository(repo / "vendor/inner", {"a.py": "1\n"})

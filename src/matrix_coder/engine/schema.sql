@@ -94,3 +94,11 @@ create table if not exists cards (
     board   text not null default '',
     primary key (run_id, step)
 );
+
+-- What a person was shown of a run in a chat, unasked: a row is taken before the event is shown.
+create table if not exists milestones (
+    session_id text not null,
+    event_id   integer not null references events (id),
+    at         real not null,
+    primary key (session_id, event_id)
+);

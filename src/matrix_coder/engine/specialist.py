@@ -177,7 +177,7 @@ class Specialist:
         for row in said[-MAX_NOTES:]:
             what = "answers the question that stopped the run" if row["kind"] == "answer" else "adds"
             notes.append(f"The person {what}: {row['text']}")
-        if said:
+        if any(not row["applied"] for row in said):
             self.run.store.apply_controls(self.run.number, "steer", "answer")
         return tuple(notes)
 

@@ -106,7 +106,6 @@ class Run:
         if row["result"]:
             kept: dict[str, Json] = json.loads(row["result"])
             return kept
-        self.store.update_run(self.number, iteration=move.iteration)
         if row["attempt"] > 1:
             # Whatever an attempt that was cut off has started; before the first, there is nothing to look for.
             end_attempt(self.context.cookie(move.number), pid=row["pid"], started=row["pid_started"])
@@ -162,23 +161,23 @@ class Run:
             status = StepStatus.CANCELLED if cancelled else StepStatus.FAILED
         elif result.report.verdict is StepVerdict.BLOCKED:
             status = StepStatus.BLOCKED
-        self.store.update_step(
+        told = {
+            "step": move.number,
+            "name": move.step,
+            "claimed": result.report.verdict,
+            "summary": result.report.summary,
+            "verified": [brief(e) for e in result.evidence],
+        }
+        self.store.end_step(
             self.number,
             move.number,
+            told,
             status=status,
             report=json.dumps(dump(result.report), ensure_ascii=False),
             evidence=json.dumps([dump(e) for e in result.evidence], ensure_ascii=False),
             result=json.dumps(saved, ensure_ascii=False),
             tree_after=self.trees.record(),
             ended_at=self.store.clock(),
-        )
-        self.context.event(
-            "verdict",
-            step=move.number,
-            name=move.step,
-            claimed=result.report.verdict,
-            summary=result.report.summary,
-            verified=[brief(e) for e in result.evidence],
         )
 
     # -- closing

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from typing import Any, cast
 
 from ..core.errors import RunUnknown, StoreError, StoreTooNew, StoreUntrusted, StoreUnwritable, WorkspaceBusy
 from ..core.models import RunOutcome, RunStatus, StepStatus
-from .paths import hermes_home, private_dir, state_dir
+from .paths import hermes_home, private_dir, raise_marker, state_dir
 
 SCHEMA_VERSION = 1
 _BUSY_SECONDS = 5.0
@@ -48,6 +49,8 @@ class Store:
         self.clock = clock
         directory = private_dir(state_dir(self.home))
         self.path = directory / "runs.db"
+        self._keeps = False
+        self._kept = threading.local()
         self._prepare()
 
     def _prepare(self) -> None:
@@ -62,9 +65,12 @@ class Store:
             ) from error
         try:
             with self._connect() as db:
-                if not self._has_meta(db):
+                if not self._has_table(db, "meta"):
                     self._create(db)
                 found = db.execute("select value from meta where key = 'schema_version'").fetchone()
+                if self._version(found) == SCHEMA_VERSION and not self._has_table(db, "milestones"):
+                    # A store of before this table; what knows nothing of it still opens it: it only has more.
+                    self._run_schema(db)
         except sqlite3.DatabaseError as error:
             raise self._broken(error) from error
         version = self._version(found)
@@ -84,17 +90,20 @@ class Store:
         return int(text)
 
     @staticmethod
-    def _has_meta(db: sqlite3.Connection) -> bool:
-        return db.execute("select 1 from sqlite_master where name = 'meta'").fetchone() is not None
+    def _has_table(db: sqlite3.Connection, name: str) -> bool:
+        return db.execute("select 1 from sqlite_master where name = ?", (name,)).fetchone() is not None
 
     def _create(self, db: sqlite3.Connection) -> None:
         with _alone(self.path.parent):
-            if self._has_meta(db):
+            if self._has_table(db, "meta"):
                 return
             _switch_to_wal(db)
-            script = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
-            version = f"insert into meta values ('schema_version', '{SCHEMA_VERSION}');"
-            db.executescript(f"begin immediate;\n{script}\n{version}\ncommit;")
+            self._run_schema(db, f"insert into meta values ('schema_version', '{SCHEMA_VERSION}');")
+
+    @staticmethod
+    def _run_schema(db: sqlite3.Connection, then: str = "") -> None:
+        script = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+        db.executescript(f"begin immediate;\n{script}\n{then}\ncommit;")
 
     def _broken(self, error: sqlite3.Error) -> StoreError:
         text = str(error)
@@ -108,20 +117,63 @@ class Store:
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
-        db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+        """A connection: this thread's own while they are kept and it is free, else one for this use alone."""
+        if not self._keeps or getattr(self._kept, "busy", False):
+            db = self._open()
+            try:
+                yield db
+            finally:
+                db.close()
+            return
+        db = self._own()
+        self._kept.busy = True
         try:
-            db.row_factory = sqlite3.Row
-            db.execute("pragma foreign_keys = on")
             yield db
-        finally:
+        except BaseException:
+            self._kept.connection = None
             db.close()
+            raise
+        finally:
+            self._kept.busy = False
+
+    def _open(self) -> sqlite3.Connection:
+        # The connection of a thread that has ended is closed by another.
+        db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        db.row_factory = sqlite3.Row
+        db.execute("pragma foreign_keys = on")
+        return db
+
+    def _own(self) -> sqlite3.Connection:
+        """This thread's connection; a new one where another file is there now, which the old would never write to."""
+        place = self._place()
+        known: sqlite3.Connection | None = getattr(self._kept, "connection", None)
+        if known is not None and self._kept.place == place:
+            return known
+        if known is not None:
+            known.close()
+        self._kept.connection, self._kept.place = self._open(), place or self._place()
+        return self._kept.connection
+
+    def _place(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
 
     @contextmanager
     def kept_open(self) -> Iterator[None]:
-        """While this lasts, closing other connections is cheap: SQLite folds its log away when the last one goes."""
-        with self._connect() as db:
-            db.execute("select 1 from meta").fetchone()
+        """While this lasts, each thread keeps its connection: to open one for each call costs more than most calls."""
+        self._keeps = True
+        try:
+            with self._connect() as db:
+                db.execute("select 1 from meta").fetchone()
             yield
+        finally:
+            self._keeps = False
+            kept, self._kept = self._kept, threading.local()
+            if getattr(kept, "connection", None) is not None:
+                kept.connection.close()
 
     @contextmanager
     def transaction(self, *, synced: bool = True) -> Iterator[sqlite3.Connection]:
@@ -130,8 +182,7 @@ class Store:
         What is not `synced` outlives every process, but the machine's sudden end only once a later transaction is.
         """
         with self._connect() as db:
-            if not synced:
-                db.execute("pragma synchronous = normal")
+            db.execute(f"pragma synchronous = {'full' if synced else 'normal'}")
             db.execute("begin immediate")
             try:
                 yield db
@@ -214,7 +265,7 @@ class Store:
     def update_run(self, number: int, **fields: object) -> None:
         """Set columns of a run that has not ended; an ended run never changes."""
         names = ", ".join(f"{k} = ?" for k in fields)
-        with self.transaction(synced=set(fields) != {"iteration"}) as db:
+        with self.transaction() as db:
             db.execute(f"update runs set {names} where id = ? and status != 'ended'", (*fields.values(), number))
 
     def end_run(self, number: int, outcome: RunOutcome, **fields: object) -> bool:
@@ -257,6 +308,8 @@ class Store:
                 self._event(db, number, "reopened", {})
         except sqlite3.IntegrityError as error:
             raise self._busy(str(self.run_row(number)["workspace"])) from error
+        for row in self.read("select session_id from sessions where run_id = ?", number):
+            raise_marker(self.home, row["session_id"])
         return True
 
     def redo_last_step(self, number: int) -> None:
@@ -271,8 +324,13 @@ class Store:
     # -- steps
 
     def open_step(self, number: int, index: int, **fields: object) -> sqlite3.Row:
-        """The row of a step, made or, when an earlier attempt was cut off, reopened as the next attempt."""
+        """The row of a step, made or, when an earlier attempt was cut off, reopened as the next attempt.
+
+        The run is then in the step's iteration.
+        """
         with self.transaction(synced=False) as db:
+            sql = "update runs set iteration = max(iteration, ?) where id = ? and status != 'ended'"
+            db.execute(sql, (fields["iteration"], number))
             known = db.execute("select * from steps where run_id = ? and number = ?", (number, index)).fetchone()
             if known is None:
                 row = {
@@ -305,6 +363,13 @@ class Store:
         names = ", ".join(f"{k} = ?" for k in fields)
         with self.transaction(synced=not fields.keys() <= _PROGRESS) as db:
             db.execute(f"update steps set {names} where run_id = ? and number = ?", (*fields.values(), number, step))
+
+    def end_step(self, number: int, step: int, told: dict[str, Any], **fields: object) -> None:
+        """Set the columns of a step that has ended, and append the event of its verdict."""
+        names = ", ".join(f"{k} = ?" for k in fields)
+        with self.transaction() as db:
+            db.execute(f"update steps set {names} where run_id = ? and number = ?", (*fields.values(), number, step))
+            self._event(db, number, "verdict", told)
 
     # -- events and controls
 
