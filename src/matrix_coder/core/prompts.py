@@ -78,8 +78,12 @@ def workflow_chat_text(
     budget_text: str,
     watch_command: str,
     cancel_command: str,
+    result_way: str = "",
 ) -> str:
-    """What the model of the turn that started a run is told: that it runs, and how; not to do its work."""
+    """What the model of the turn that started a run is told: that it runs, and how; not to do its work.
+
+    `result_way` says how its result comes to this chat.
+    """
     facts = [
         f"- Run: {inline(run_id)} ({definition.name})",
         f"- Workspace: {inline(workspace)}",
@@ -88,6 +92,7 @@ def workflow_chat_text(
         f"- Budget: {budget_text}",
         f"- Watch: {inline(watch_command)}",
         f"- Stop: {inline(cancel_command)}",
+        *([f"- Result: {result_way}"] if result_way else []),
     ]
     texts = [load_persona(Base.STARTED, PersonaKind.BASE).text(Surface.CHAT), definition.chat_text]
     return _bounded([*texts, "## Facts\n" + "\n".join(facts)])

@@ -49,3 +49,11 @@ def marker(home: Path, session_id: str) -> Path:
     """The file that exists while a session has a run that is live or whose result is untold."""
     name = hashlib.sha256(session_id.encode("utf-8", "surrogateescape")).hexdigest()[:32]
     return state_dir(home) / "sessions" / name
+
+
+def raise_marker(home: Path, session_id: str) -> None:
+    """Say that the session has something to be told about."""
+    file = marker(home, session_id)
+    private_dir(state_dir(home))
+    private_dir(file.parent)
+    file.touch(mode=0o600)
