@@ -44,7 +44,7 @@ RESULT = SpecialistResult(
     baseline=(RED,),
     evidence=(GREEN,),
     changed_files=("calc.py",),
-    usage=Usage(input_tokens=12_345, output_tokens=67, seconds=8.4),
+    usage=Usage(input_tokens=12_345, output_tokens=67, seconds=8.4, cost_usd=0.42),
 )
 SECTIONS = [
     "# r7 ralph: verified",
@@ -82,7 +82,10 @@ def test_report_when_a_run_is_verified_then_each_question_has_its_section() -> N
     assert "> make the tests pass\n> and nothing else" in text
     assert "| `pytest -q` | FAIL (0/1) | pass (1/1) | bbbbbbbbbbbb | 2.0 |" in text
     assert "1. iteration 1, executor - PASS: mended" in text
-    assert "1 of 5 iterations, 1 steps, 12,345 tokens in and 67 out, 8 s of specialists' work." in text
+    assert (
+        "1 of 5 iterations, 1 steps, 12,345 tokens in and 67 out, 8 s of specialists' work, "
+        "$0.42 by the host's estimate."
+    ) in text
 
 
 def test_report_when_nothing_was_verified_then_it_says_so() -> None:
@@ -135,7 +138,10 @@ def test_report_when_foreign_text_imitates_a_section_then_the_sections_stay_ours
     """No specialist, test output or file name can add a heading or a row of evidence to the report."""
     text = report_markdown(replace(RESULT, **changed))  # type: ignore[arg-type]
     assert headings(text) == SECTIONS
-    assert sum(line.startswith("|") for line in outside_fences(text)) == 3
+    tables = [line for line in outside_fences(text) if line.startswith("|")]
+    assert len(tables) == 3 + 4, (
+        "one of evidence, with a row for the check; one of cost, for the role and the iteration"
+    )
 
 
 def test_report_when_a_diff_stat_holds_a_fence_then_it_stays_shut_in() -> None:
@@ -148,9 +154,48 @@ def test_json_when_written_then_it_holds_the_same_as_plain_data() -> None:
     data = json.loads(json.dumps(report_json(RESULT)))
     assert data["outcome"] == "verified"
     assert data["evidence"][0]["cases"] == {"t::a": "passed"}
+    assert data["usage"]["cost_usd"] == 0.42
     assert data["baseline"][0]["exit_code"] == 1
     assert data["steps"][0]["report"]["verdict"] == "PASS"
     assert data["changed_files"] == ["calc.py"]
+
+
+def spent(iteration: int, role: str, tokens: int, cost: float, unpriced: int = 0) -> StepView:
+    used = Usage(input_tokens=tokens, seconds=1.0, cost_usd=cost, unpriced_tokens=unpriced)
+    return replace(STEP, iteration=iteration, role=role, usage=used)
+
+
+def test_cost_when_steps_repeat_then_summed_up_by_role_and_by_iteration() -> None:
+    """Who took how much, and in which round, in the report as in its data; what nobody priced is no price of 0."""
+    steps = (
+        spent(1, "executor", 1_000, 0.25),
+        spent(1, "verify", 300, 0.0, 300),
+        spent(2, "executor", 2_000, 0.5),
+        spent(2, "verify", 400, 1.0, 100),
+    )
+    result = replace(RESULT, steps=steps, usage=sum((s.usage for s in steps), Usage()))
+    text = report_markdown(result)
+    for row in (
+        "| executor | 2 | 3,000 | $0.75 | 2 |",
+        "| verify | 2 | 700 | at least $1.00 | 2 |",
+        "| iteration 1 | 2 | 1,300 | at least $0.25 | 2 |",
+        "| iteration 2 | 2 | 2,400 | at least $1.50 | 2 |",
+    ):
+        assert row in text
+    assert "at least $1.75 by the host's estimate." in text
+    cost = json.loads(json.dumps(report_json(result)))["cost"]
+    assert set(cost) == {"by_role", "by_iteration"}
+    assert cost["by_role"]["executor"]["cost_usd"] == 0.75
+    assert cost["by_iteration"]["2"]["unpriced_tokens"] == 100
+
+
+def test_cost_when_tokens_have_no_price_then_a_money_budget_is_said_not_to_count_them() -> None:
+    """A limit that limits nothing is never shown as one."""
+    result = replace(RESULT, usage=Usage(input_tokens=1_200, unpriced_tokens=1_200))
+    assert "price" not in report_markdown(result), "where nobody asked for money, nothing is said of it"
+    text = report_markdown(replace(result, money_usd=5.0))
+    told = "1,200 tokens had no price the host knows; the money budget of $5.00 does not count them."
+    assert told in text
 
 
 def test_headline_when_a_run_lives_or_ended_then_one_line() -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple, overload
 
 from .names import Domain, Lens, Role
 
-OptionValue = int | bool | str | tuple[str, ...]
+OptionValue = int | float | bool | str | tuple[str, ...]
 
 
 class GateOutcome(StrEnum):

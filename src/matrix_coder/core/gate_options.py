@@ -1,4 +1,4 @@
-"""The options of a workflow header: `cap=3 check="pytest -q" budget=30m tokens=200k in=path isolate=yes`."""
+"""The options of a workflow header: `cap=3 check="pytest -q" budget=30m tokens=200k money=5 in=path isolate=yes`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from .decision import OptionValue
 
 ACCEPTED = (
     'cap=3 (1 to 100 iterations), check="pytest -q" (a command, may be given more than once), '
-    "budget=30m (s, m or h), tokens=200k (k or m), in=path/to/repo, isolate=yes or no, "
+    "budget=30m (s, m or h), tokens=200k (k or m), money=5 (dollars, by the host's prices), "
+    "in=path/to/repo, isolate=yes or no, "
     "check_runs=3 (green runs in a row that a check needs), approve=plan (wait for a person after that step)"
 )
 
 _KEY = re.compile(r"([A-Za-z_][\w-]{0,31})=(?!=)")
 _DURATION = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,5})m)?(?:(\d{1,6})s)?", re.IGNORECASE)
 _COUNT = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)([km]?)", re.IGNORECASE)
+_DOLLARS = re.compile(r"\$?([0-9]{1,6}(?:\.[0-9]{1,2})?)")
 _LONGEST_BUDGET_S = 7 * 24 * 3600
 _BOOLS = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
 
@@ -45,6 +47,13 @@ def _tokens(raw: str) -> int:
     if not 0 < count <= 1_000_000_000:
         raise OptionError(f"tokens={raw} is not a number of tokens such as 200k or 2m")
     return count
+
+
+def _money(raw: str) -> float:
+    found = _DOLLARS.fullmatch(raw)
+    if found is None or not float(found[1]):
+        raise OptionError(f"money={raw} is not an amount of dollars such as 5, 2.50 or $5")
+    return float(found[1])
 
 
 def _isolate(raw: str) -> bool:
@@ -79,6 +88,7 @@ _READERS: dict[str, Callable[[str], OptionValue]] = {
     "check": _text("check"),
     "budget": _budget,
     "tokens": _tokens,
+    "money": _money,
     "in": _text("in"),
     "isolate": _isolate,
     "check_runs": _check_runs,

@@ -186,7 +186,10 @@ class StepView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """One run as the store shows it. Times are seconds since the epoch, 0 when not yet."""
+    """One run as the store shows it. Times are seconds since the epoch, 0 when not yet.
+
+    `money_usd` is its money budget in dollars, 0 for none.
+    """
 
     run_id: str
     workflow: str
@@ -197,6 +200,7 @@ class RunView:
     domain: str = ""
     checks: tuple[str, ...] = ()
     cap: int = 5
+    money_usd: float = 0.0
     status: RunStatus
     outcome: RunOutcome | None = None
     reason: str = ""
@@ -211,7 +215,10 @@ class RunView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecialistResult:
-    """What a whole run comes to: the one honest result that `run_workflow` returns."""
+    """What a whole run comes to: the one honest result that `run_workflow` returns.
+
+    `money_usd` is its money budget in dollars, 0 for none.
+    """
 
     run_id: str
     workflow: str
@@ -226,6 +233,7 @@ class SpecialistResult:
     question: str = ""
     changed_files: tuple[str, ...] = ()
     usage: Usage = Usage()
+    money_usd: float = 0.0
     origin: str = ""
     report_path: str = ""
 

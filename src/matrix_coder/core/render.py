@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import cast
 
-from .models import Evidence, RunOutcome, RunView, SpecialistResult, StepView
+from .models import Evidence, RunOutcome, RunView, SpecialistResult, StepView, Usage
+from .money import money_words, unpriced_words
 from .prompts import fenced
 from .serde import Json, plain
 from .workflow import is_green
@@ -16,7 +17,7 @@ _NEXT = {
     RunOutcome.CAP_REACHED: "Read the last failure above. `matrix-coder raise {run} cap={more}` lets it go on.",
     RunOutcome.STALLED: "Read the last failure above; the loop was not getting nearer.",
     RunOutcome.BLOCKED: 'Answer it, and the run goes on: `matrix-coder answer {run} "text"`.',
-    RunOutcome.BUDGET: "`matrix-coder raise {run} tokens=...` or `budget=...` lets it go on.",
+    RunOutcome.BUDGET: "`matrix-coder raise {run} tokens=...`, `budget=...` or `money=...` lets it go on.",
     RunOutcome.TAMPERED: "Look at what changed in the tests before you take anything from this run.",
     RunOutcome.CANCELLED: "What was changed before the stop is still in the workspace.",
     RunOutcome.FAILED: "Mend what the reason names; `matrix-coder resume {run}` tries its last step again.",
@@ -62,8 +63,9 @@ def _next(result: SpecialistResult) -> str:
 
 
 def report_json(result: SpecialistResult) -> dict[str, Json]:
-    """The same as plain JSON data."""
-    return cast("dict[str, Json]", plain(asdict(result)))
+    """The same as plain JSON data; `cost` sums up the usage of its steps by role and by iteration."""
+    cost = {name: {key: asdict(used) for key, (_, used) in rows.items()} for name, rows in _shares(result).items()}
+    return cast("dict[str, Json]", plain(asdict(result) | {"cost": cost}))
 
 
 def _quoted(text: str) -> str:
@@ -120,7 +122,33 @@ def _step_line(step: StepView) -> str:
 
 def _cost(result: SpecialistResult) -> str:
     usage = result.usage
-    return (
+    money = money_words(usage)
+    lines = [
         f"{result.iterations} of {result.cap} iterations, {len(result.steps)} steps, "
-        f"{usage.input_tokens:,} tokens in and {usage.output_tokens:,} out, {usage.seconds:.0f} s of specialists' work."
-    )
+        f"{usage.input_tokens:,} tokens in and {usage.output_tokens:,} out, {usage.seconds:.0f} s of specialists' work"
+        + (f", {money} by the host's estimate." if money else ".")
+    ]
+    if unpriced := unpriced_words(usage, result.money_usd):
+        lines.append(f"{unpriced}.")
+    return "\n\n".join([*lines, *([_shares_table(result)] if result.steps else [])])
+
+
+def _shares_table(result: SpecialistResult) -> str:
+    rows = ["| what it cost | steps | tokens | money | seconds |", "|---|---|---|---|---|"]
+    by = _shares(result)
+    named = [*by["by_role"].items(), *((f"iteration {n}", share) for n, share in by["by_iteration"].items())]
+    rows += [
+        f"| {one_line(name)} | {steps} | {used.tokens:,} | {money_words(used) or '-'} | {used.seconds:.0f} |"
+        for name, (steps, used) in named
+    ]
+    return "\n".join(rows)
+
+
+def _shares(result: SpecialistResult) -> dict[str, dict[str, tuple[int, Usage]]]:
+    """How many steps each role and each iteration took, and what they used."""
+    shares: dict[str, dict[str, tuple[int, Usage]]] = {"by_role": {}, "by_iteration": {}}
+    for step in result.steps:
+        for rows, key in ((shares["by_role"], step.role), (shares["by_iteration"], str(step.iteration))):
+            steps, used = rows.get(key, (0, Usage()))
+            rows[key] = (steps + 1, used + step.usage)
+    return shares

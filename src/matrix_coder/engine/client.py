@@ -192,7 +192,13 @@ class Client:
         return self._go_on(number)
 
     def raise_limits(
-        self, run_id: str, *, cap: int | None = None, tokens: int | None = None, budget_s: float | None = None
+        self,
+        run_id: str,
+        *,
+        cap: int | None = None,
+        tokens: int | None = None,
+        budget_s: float | None = None,
+        money_usd: float | None = None,
     ) -> RunView:
         """Allow a run more. The only way up; one that ended at a limit goes on. Raises InputError for less."""
         number = known_number(run_id)
@@ -204,11 +210,16 @@ class Client:
         _require_more("cap", cap, limits.cap)
         _require_more("number of tokens", tokens, limits.tokens)
         _require_more("budget in seconds", budget_s, limits.budget_s)
+        if money_usd is not None and not limits.money_usd:
+            # One set now would only take something away.
+            raise InputError("a run with a money budget", f"{run_id}, which has none", "limits only go up")
+        _require_more("money budget in dollars", money_usd, limits.money_usd)
         limits = replace(
             limits,
             cap=cap or limits.cap,
             tokens=tokens or limits.tokens,
             budget_s=budget_s or limits.budget_s,
+            money_usd=money_usd or limits.money_usd,
         )
         self.store.set_limits(number, json.dumps(asdict(limits)))
         self.store.control(number, "raise", limits.words())
@@ -317,7 +328,7 @@ def _way_on(run: RunView) -> str:
     ways = {
         RunOutcome.BLOCKED: f'answer it: matrix-coder answer {run.run_id} "text"',
         RunOutcome.CAP_REACHED: f"allow it more: matrix-coder raise {run.run_id} cap={run.cap + 3}",
-        RunOutcome.BUDGET: f"allow it more: matrix-coder raise {run.run_id} tokens=4M",
+        RunOutcome.BUDGET: f"allow it more: matrix-coder raise {run.run_id} {_spent_budget(run)}",
         RunOutcome.FAILED: f"try again: matrix-coder resume {run.run_id}",
     }
     if run.outcome is not None:
@@ -325,6 +336,13 @@ def _way_on(run: RunView) -> str:
     if run.status is RunStatus.PAUSED:
         return f"let it go on: matrix-coder {'approve' if 'approval' in run.reason else 'resume'} {run.run_id}"
     return f"watch it: matrix-coder watch {run.run_id}"
+
+
+def _spent_budget(run: RunView) -> str:
+    """More of what a run has used up, as an example of how to write it."""
+    if run.money_usd and run.usage.cost_usd >= run.money_usd:
+        return f"money={max(2 * run.money_usd, 0.01):.2f}"
+    return "budget=4h" if run.reason.endswith(" s used") else "tokens=4M"
 
 
 def require_engine() -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..core.models import Evidence, RunOutcome, Usage
+from ..core.money import dollars, unpriced_words
 from ..core.serde import Json
 from ..core.workflow import End, is_green
 from .checks import Check, run_check
@@ -31,6 +32,7 @@ class RunContext:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.trees = Trees(self.plan.workspace, self.directory)
         self._draining = draining
+        self._telling = threading.Lock()
 
     def cookie(self, step: int) -> str:
         """What marks every process of a step; step 0 stands for the run's opening."""
@@ -66,7 +68,21 @@ class RunContext:
             return End(outcome=RunOutcome.BUDGET, reason=f"{used.tokens:,} of {limits.tokens:,} tokens used")
         if used.seconds >= limits.budget_s:
             return End(outcome=RunOutcome.BUDGET, reason=f"{used.seconds:.0f} of {limits.budget_s:g} s used")
-        return None
+        return self._out_of_money(used, limits.money_usd) if limits.money_usd else None
+
+    def _out_of_money(self, used: Usage, budget_usd: float) -> End | None:
+        """The end where the budget is spent. What it can't count is told once, so that nobody takes it for a limit."""
+        if used.unpriced_tokens:
+            self._tell_unpriced(unpriced_words(used, budget_usd))
+        if used.cost_usd < budget_usd:
+            return None
+        spent = f"{dollars(used.cost_usd)} of {dollars(budget_usd)} used (the host's estimate)"
+        return End(outcome=RunOutcome.BUDGET, reason=spent)
+
+    def _tell_unpriced(self, words: str) -> None:
+        with self._telling:
+            if not self.store.read("select 1 from events where run_id = ? and kind = 'unpriced' limit 1", self.number):
+                self.event("unpriced", words=words)
 
     def check(self, label: str, step: int, *, runs: int = 1, trees: Trees | None = None) -> tuple[Evidence, ...]:
         """What every check says about the workspace as it is. What a check leaves behind belongs to its tree.

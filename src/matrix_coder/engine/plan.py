@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from ..core.money import dollars
 from ..core.registry import WorkflowDefinition, parse_workflow
 from . import views
 from .checks import Check
@@ -15,7 +16,10 @@ from .store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a run may use. Seconds, tokens; `cap` counts iterations started."""
+    """What a run may use. Seconds, tokens, and dollars by the host's prices (0 sets no such limit).
+
+    `cap` counts iterations started.
+    """
 
     cap: int = 5
     budget_s: float = 7_200.0
@@ -23,10 +27,13 @@ class Limits:
     step_s: float = 1_800.0
     check_s: float = 600.0
     rate_wait_s: float = 30.0
+    money_usd: float = 0.0
 
     def words(self) -> str:
         """The limits in one line, as they are shown at the start."""
-        return f"cap {self.cap}, {self.budget_s / 60:g} min, {self.tokens:,} tokens, {self.step_s / 60:g} min a step"
+        money = (f"{dollars(self.money_usd)} by the host's prices",) if self.money_usd else ()
+        time, step = f"{self.budget_s / 60:g} min", f"{self.step_s / 60:g} min a step"
+        return ", ".join([f"cap {self.cap}", time, f"{self.tokens:,} tokens", *money, step])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

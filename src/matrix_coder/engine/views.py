@@ -58,6 +58,7 @@ def _run_view(row: sqlite3.Row, steps: list[sqlite3.Row]) -> RunView:
         domain=row["domain"],
         checks=tuple(c["command"] for c in json.loads(row["checks"])),
         cap=int(limits["cap"]),
+        money_usd=float(limits.get("money_usd") or 0.0),
         status=RunStatus(row["status"]),
         outcome=RunOutcome(row["outcome"]) if row["outcome"] else None,
         reason=row["reason"],
@@ -126,6 +127,7 @@ def result(store: Store, number: int, *, outcome: RunOutcome | None = None) -> S
         question=run.question,
         changed_files=tuple(json.loads(row["changed"])),
         usage=run.usage,
+        money_usd=run.money_usd,
         origin=run.origin,
         report_path=str(report) if report.exists() else "",
     )

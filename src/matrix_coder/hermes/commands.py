@@ -12,20 +12,21 @@ from ..core.decision import Decision
 from ..core.errors import InputError, MatrixError
 from ..core.gate_options import OptionError, read_option
 from ..core.models import Evidence, RunOutcome, RunStatus, RunView, StepView
+from ..core.money import money_words, unpriced_words
 from ..core.render import headline
 from ..engine.paths import hermes_home, run_dir, state_dir
 from .preferences import SWITCH, Preferences
 
 HELP = """\
 matrix <role> [<lens>] [@<domain>]: goal    bring in a specialist for this turn
-matrix ralph [key=value ...]: goal          start a loop (cap=3 check="pytest -q" budget=30m tokens=200k in=PATH)
+matrix ralph [key=value ...]: goal          start a loop (cap=3 check="pytest -q" budget=30m money=5 in=PATH)
 
 /matrix runs           the newest runs          /matrix status         this session's runs
 /matrix show R         one run, step by step    /matrix diff R [STEP]  what it changed
 /matrix cancel R       stop it for good         /matrix pause R        wait before the next step
 /matrix resume R       let it go on             /matrix steer R text   tell the next step something
 /matrix answer R text  answer a blocked run     /matrix approve R      approve what it waits for
-/matrix raise R cap=8 tokens=4m budget=3h       the only way up for its limits
+/matrix raise R cap=8 tokens=4m budget=3h money=10   the only way up for its limits
 /matrix undo R [STEP]  put back what it changed /matrix merge R UNIT   take a unit that was left out
 /matrix why            why the last message was routed so
 
@@ -208,19 +209,21 @@ def _run_and_step(words: list[str]) -> tuple[str, int | None]:
     return _one(words), None
 
 
-def limit_options(words: list[str]) -> dict[str, int]:
-    """`cap=8 tokens=4m budget=3h` as the client takes it. Raises InputError."""
-    names = {"cap": "cap", "tokens": "tokens", "budget": "budget_s"}
-    found: dict[str, int] = {}
+def limit_options(words: list[str]) -> dict[str, float]:
+    """`cap=8 tokens=4m budget=3h money=10` as the client takes it. Raises InputError."""
+    names = {"cap": "cap", "tokens": "tokens", "budget": "budget_s", "money": "money_usd"}
+    found: dict[str, float] = {}
     for word in words:
         key, _, raw = word.partition("=")
         try:
             if key not in names:
-                raise OptionError(f"{word} is none of cap=, tokens=, budget=")
+                raise OptionError(f"{word} is none of cap=, tokens=, budget=, money=")
             value = read_option(key, raw)
         except OptionError as error:
-            raise InputError("limits such as cap=8 tokens=4m budget=3h", str(error), "write them so") from error
-        found[names[key]] = value if isinstance(value, int) else 0
+            raise InputError(
+                "limits such as cap=8 tokens=4m budget=3h money=10", str(error), "write them so"
+            ) from error
+        found[names[key]] = value if isinstance(value, (int, float)) else 0
     if not found:
         raise InputError("a limit to raise, such as cap=8", "none", "name one")
     return found
@@ -244,13 +247,16 @@ def _ago(at: float) -> str:
 
 def show_text(run: RunView) -> str:
     """One run with its steps: what was claimed and what was checked, side by side."""
+    used = [f"{run.usage.tokens:,} tokens", money_words(run.usage), f"{run.usage.seconds:.0f} s of work"]
     lines = [
         headline(run),
         f"goal: {run.goal}",
         f"workspace: {run.workspace}",
         f"checks: {', '.join(run.checks) or 'none'}",
-        f"iteration {run.iteration} of {run.cap}, {run.usage.tokens:,} tokens, {run.usage.seconds:.0f} s of work",
+        ", ".join([f"iteration {run.iteration} of {run.cap}", *filter(None, used)]),
     ]
+    if unpriced := unpriced_words(run.usage, run.money_usd):
+        lines.append(unpriced)
     if run.outcome is RunOutcome.BLOCKED:
         lines.append(f"question: {run.question}")
     return "\n".join([*lines, *(step_line(s) for s in run.steps)])

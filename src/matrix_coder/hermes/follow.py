@@ -65,6 +65,7 @@ _TEXTS = {
     "tool": _tool,
     "waiting": lambda d: f"  the provider asks to wait: {d.get('seconds'):.0f} s ({d.get('words')})",
     "tampering": lambda d: f"  {'TAMPERED' if d.get('certain') else 'suspicious'}: {d.get('text')}",
+    "unpriced": lambda d: f"  {d.get('words')}",
     "paused": lambda d: f"waits: {d.get('reason')}",
     "reopened": lambda _: "goes on",
     "steer": lambda d: f"  steered: {d.get('text')}",

@@ -4,9 +4,10 @@ plugins:
   entries:
     matrix_coder:
       settings:
-        limits: {cap: 5, minutes: 120, tokens: 2000000, step_minutes: 30, check_minutes: 10}
+        limits: {cap: 5, minutes: 120, tokens: 2000000, money: 0, step_minutes: 30, check_minutes: 10}
         kanban: {mirror: explicit, board: ""}
         routing: {implicit: true}
+        chat: {milestones: outcome}
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 
 from ..core.errors import InputError
@@ -35,14 +36,23 @@ class Mirror(StrEnum):
     OFF = "off"
 
 
+class Milestones(StrEnum):
+    """What a chat is shown of its runs unasked."""
+
+    OFF = "off"
+    OUTCOME = "outcome"
+    ITERATIONS = "iterations"
+
+
 class LimitSettings(BaseModel):
-    """What a run may use unless its start says otherwise."""
+    """What a run may use unless its start says otherwise; `money` in dollars, 0 for no such budget."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     cap: int = Field(5, ge=1, le=100)
     minutes: float = Field(120, gt=0)
     tokens: int = Field(2_000_000, gt=0)
+    money: float = Field(0, ge=0, allow_inf_nan=False)
     step_minutes: float = Field(30, gt=0)
     check_minutes: float = Field(10, gt=0)
 
@@ -64,6 +74,20 @@ class RoutingSettings(BaseModel):
     implicit: bool = True
 
 
+class ChatSettings(BaseModel):
+    """What a chat is shown of its runs before the person's next message."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    milestones: Milestones = Milestones.OUTCOME
+
+    @field_validator("milestones", mode="before")
+    @classmethod
+    def _off(cls, value: object) -> object:
+        """YAML reads a bare `off` as false."""
+        return Milestones.OFF if value is False else value
+
+
 class Settings(BaseModel):
     """All settings of the plugin."""
 
@@ -72,14 +96,16 @@ class Settings(BaseModel):
     limits: LimitSettings = LimitSettings()  # type: ignore[call-arg]
     kanban: KanbanSettings = KanbanSettings()
     routing: RoutingSettings = RoutingSettings()
+    chat: ChatSettings = ChatSettings()
 
     def run_limits(self, options: dict[str, Any]) -> Limits:
-        """The limits of one run: `cap`, `budget` (seconds) and `tokens` where its start gave them."""
+        """The limits of one run: `cap`, `budget` (seconds), `tokens`, `money` (dollars) where its start gave them."""
         own = self.limits
         return Limits(
             cap=int(options.get("cap") or own.cap),
             budget_s=float(options.get("budget") or own.minutes * 60),
             tokens=int(options.get("tokens") or own.tokens),
+            money_usd=float(options.get("money") or own.money),
             step_s=own.step_minutes * 60,
             check_s=own.check_minutes * 60,
         )
