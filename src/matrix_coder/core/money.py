@@ -6,10 +6,10 @@ from .models import Usage
 
 
 def dollars(amount: float) -> str:
-    """`$5.02`; what is less than a dime to the hundredth of a cent, and never less than that for more than nothing."""
-    if amount == 0 or amount >= 0.1:
-        return f"${amount:,.2f}"
-    return f"${max(amount, 0.0001):.4f}"
+    """`$5.02`; less than a dime to the hundredth of a cent, and never less than that for more than nothing."""
+    shown = max(amount, 0.0001) if amount else 0.0
+    whole_cents = shown >= 0.1 or round(shown, 4) == round(shown, 2)
+    return f"${shown:,.2f}" if whole_cents else f"${shown:.4f}"
 
 
 def money_words(usage: Usage) -> str:
