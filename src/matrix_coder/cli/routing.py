@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 
 from ..core.errors import InputError
-from .app import cli, has_colour
+from .app import cli, json_option, say_json
 from .steer import chat_command
+from .terminal import has_colour, say, warn
 
 
 @cli.command()
 @click.argument("text", required=False)
-@click.option("--json", "as_json", is_flag=True, help="The decision as JSON.")
+@json_option("The decision as JSON.")
 @click.option("--explain", is_flag=True, help="Every signal that fired, and what it voted for.")
 @click.option("--jsonl", is_flag=True, help='Read {"text": ...} lines from stdin, answer one JSON object a line.')
 def route(text: str | None, as_json: bool, explain: bool, jsonl: bool) -> None:
@@ -30,19 +31,34 @@ def route(text: str | None, as_json: bool, explain: bool, jsonl: bool) -> None:
     click.echo(route_text(text, as_json=as_json, explain=explain, colour=has_colour()), color=has_colour())
 
 
+@cli.command()
+@click.argument("text")
+@json_option("The decision with every signal as JSON.")
+def why(text: str, as_json: bool) -> None:
+    """Why a message is routed as it is: the decision with every signal."""
+    from ..routing_cli import route_text  # noqa: PLC0415
+
+    _use_words()
+    click.echo(route_text(text, as_json=as_json, explain=True, colour=has_colour()), color=has_colour())
+
+
 @cli.group()
 def words() -> None:
     """The team's own words for routing."""
 
 
 @words.command(name="check")
-def words_check() -> None:
+@json_option()
+def words_check(as_json: bool) -> None:
     """Whether the words file can be used; exit code 2 and one line when it can't."""
     from ..hermes.words import load_words, words_file  # noqa: PLC0415
 
     found = load_words()
     path = words_file()
-    click.echo(f"{path}: {len(found)} entries, in use" if found is not None else f"no file at {path}: nothing to check")
+    if as_json:
+        say_json({"path": str(path), "entries": len(found) if found is not None else 0, "in_use": found is not None})
+    else:
+        say(f"{path}: {len(found)} entries, in use" if found is not None else f"no file at {path}: nothing to check")
 
 
 def _use_words() -> None:
@@ -51,53 +67,78 @@ def _use_words() -> None:
 
     told = apply_words()
     if told:
-        click.echo(f"matrix-coder: {told}", err=True)
+        warn(f"matrix-coder: {told}")
 
 
 @cli.command(name="eval")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--misses", type=click.IntRange(0, 1000), default=10, show_default=True, help="Misses to list.")
-def eval_(file: Path, misses: int) -> None:
+@json_option("The figures of each kind, and the misses, as JSON.")
+def eval_(file: Path, misses: int, as_json: bool) -> None:
     """Score the router on a labelled JSONL FILE, kind by kind, with its worst misses."""
     from ..routing_eval import evaluate  # noqa: PLC0415
 
     try:
-        click.echo(evaluate(file, misses=misses))
+        told = evaluate(file, misses=misses)
     except (ValueError, KeyError, TypeError) as error:
         remedy = (
             "see the files under tests/corpus for the form: text, coding, verdict_ok, role, lens, domain, source_kind"
         )
         raise InputError("a file of labelled messages, one JSON object a line", str(error), remedy) from error
+    if as_json:
+        say_json(_tables_json(told))
+    else:
+        say(told)
+
+
+def _tables_json(told: str) -> dict[str, object]:
+    """The figures of the printed table, by kind, and the lines below it."""
+    head, *lines = told.splitlines()
+    names = head.split()[1:]
+    rows = [line for line in lines if not line.startswith(("missed: ", "false activation: "))]
+    kinds = {
+        kind: dict(zip(names, (None if c == "-" else float(c) for c in cells), strict=True))
+        for kind, *cells in (row.rsplit(maxsplit=len(names)) for row in rows)
+    }
+    return {"kinds": kinds, "misses": lines[len(rows) :]}
 
 
 @cli.command()
 @click.argument("phrase")
-def never(phrase: str) -> None:
+@json_option()
+def never(phrase: str, as_json: bool) -> None:
     """Infer no specialist from messages that hold PHRASE."""
-    chat_command("never", phrase)
+    _preference("never", phrase, as_json=as_json)
 
 
 @cli.command()
 @click.argument("phrase", required=False)
-def forget(phrase: str | None) -> None:
+@json_option()
+def forget(phrase: str | None, as_json: bool) -> None:
     """Take a `never` back, or list them."""
-    chat_command("forget", *([phrase] if phrase else []))
+    _preference("forget", *([phrase] if phrase else []), as_json=as_json)
+
+
+def _preference(name: str, *phrase: str, as_json: bool) -> None:
+    from ..engine.paths import hermes_home  # noqa: PLC0415
+    from ..hermes.preferences import Preferences  # noqa: PLC0415
+
+    message = chat_command(name, *phrase)
+    if as_json:
+        say_json({"command": name, "message": message, "phrases": list(Preferences(hermes_home()).phrases())})
+    else:
+        say(message)
 
 
 @cli.command(name="dashboard-link")
-def dashboard_link() -> None:
+@json_option()
+def dashboard_link(as_json: bool) -> None:
     """Make the Matrix page appear in `hermes dashboard`, for an installation by pip."""
     from ..engine.paths import hermes_home  # noqa: PLC0415
     from ..hermes.page_link import link_page  # noqa: PLC0415
 
-    click.echo(link_page(hermes_home()))
-
-
-@cli.command()
-@click.argument("text")
-def why(text: str) -> None:
-    """Why a message is routed as it is: the decision with every signal."""
-    from ..routing_cli import route_text  # noqa: PLC0415
-
-    _use_words()
-    click.echo(route_text(text, explain=True, colour=has_colour()), color=has_colour())
+    message = link_page(hermes_home())
+    if as_json:
+        say_json({"command": "dashboard-link", "message": message})
+    else:
+        say(message)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ..core.errors import InputError
-from ..core.models import RunOutcome, RunView
-from .app import EXIT_CODES, cli
+from ..core.models import RunOutcome, RunStatus, RunView
+from .app import EXIT_CODES, EXIT_LEFT, EXIT_WAITS, cli, json_option, jsonl_option, run_json, say_json, say_line
+from .terminal import console, is_terminal, say, show_report
+
+if TYPE_CHECKING:
+    from ..engine.client import Client
+    from .follow import Screen
 
 
 @cli.command()
@@ -25,11 +29,13 @@ from .app import EXIT_CODES, cli
 @click.option("--cap", type=click.IntRange(1, 100), default=None, help="Iterations that may be started.")
 @click.option("--minutes", type=click.FloatRange(0.1, 10_080), default=None, help="Time budget.")
 @click.option("--tokens", type=click.IntRange(1), default=None, help="Token budget.")
+@click.option("--money", type=click.FloatRange(0.01, 100_000), default=None, help="Money budget in dollars.")
 @click.option("--isolate", is_flag=True, help="Work in a checkout of its own; `take` brings the result.")
 @click.option("--check-runs", type=click.IntRange(1, 20), default=1, help="Green runs in a row that a check needs.")
 @click.option("--approve", default="", metavar="STEP", help="Wait for a person after this step, such as plan.")
 @click.option("--follow/--detach", default=True, help="Show progress until the end (default), or return at once.")
-@click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
+@json_option("The result as JSON.")
+@jsonl_option
 @click.pass_context
 def run(  # noqa: PLR0913, PLR0917 - one option, one parameter
     ctx: click.Context,
@@ -41,11 +47,13 @@ def run(  # noqa: PLR0913, PLR0917 - one option, one parameter
     cap: int | None,
     minutes: float | None,
     tokens: int | None,
+    money: float | None,
     isolate: bool,
     check_runs: int,
     approve: str,
     follow: bool,
     as_json: bool,
+    as_jsonl: bool,
 ) -> None:
     """Start WORKFLOW (ralph, autopilot, ultraqa, ultrawork) on GOAL, with your own Hermes configuration."""
     from ..engine.client import Client, Start, require_engine  # noqa: PLC0415 - `route` needs no engine
@@ -54,9 +62,9 @@ def run(  # noqa: PLR0913, PLR0917 - one option, one parameter
     from ..hermes.settings import load_settings, run_options  # noqa: PLC0415
 
     require_engine()
-    if minutes is not None and not math.isfinite(minutes):
-        raise InputError("a number of minutes", str(minutes), "give one, such as --minutes 30")
-    options = {"cap": cap, "budget": minutes * 60 if minutes else None, "tokens": tokens}
+    _require_finite("minutes", minutes)
+    _require_finite("money", money)
+    options = {"cap": cap, "budget": minutes * 60 if minutes else None, "tokens": tokens, "money": money}
     limits = load_settings(hermes_home()).run_limits(options)
     start = Start(
         workflow=workflow,
@@ -69,51 +77,86 @@ def run(  # noqa: PLR0913, PLR0917 - one option, one parameter
     )
     start.check()
     model = require_model()
-    started = Client().start(start)
-    if not as_json:
-        click.echo(f"{started.run_id} {workflow} in {started.workspace}")
-        click.echo(f"checks: {', '.join(started.checks) or 'none found: nothing can be verified'}")
-        click.echo(f"model: {model}; limits: {limits.words()}")
-    if not follow:
-        click.echo(
-            json.dumps({"run_id": started.run_id}) if as_json else f"watch it: matrix-coder watch {started.run_id}"
-        )
-        return
-    _follow(ctx, started.run_id, as_json)
+    client = Client()
+    started = client.start(start)
+    if not as_json and not as_jsonl:
+        say(f"{started.run_id} {workflow} in {started.workspace}")
+        say(f"checks: {', '.join(started.checks) or 'none found: nothing can be verified'}")
+        say(f"model: {model}; limits: {limits.words()}")
+    if follow:
+        _follow(ctx, client, started.run_id, as_json=as_json, as_jsonl=as_jsonl)
+    elif as_json or as_jsonl:
+        (say_json if as_json else say_line)(run_json(started))
+    else:
+        say(f"watch it: matrix-coder watch {started.run_id}")
+
+
+def _require_finite(name: str, number: float | None) -> None:
+    if number is not None and not math.isfinite(number):
+        raise InputError(f"a number for --{name}", str(number), f"give one, such as --{name} 30")
 
 
 @cli.command()
 @click.argument("run_id")
-@click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
+@json_option("The result as JSON.")
+@jsonl_option
 @click.pass_context
-def watch(ctx: click.Context, run_id: str, as_json: bool) -> None:
+def watch(ctx: click.Context, run_id: str, as_json: bool, as_jsonl: bool) -> None:
     """Follow a run until it ends; the exit code tells its outcome."""
-    _follow(ctx, run_id, as_json)
-
-
-def _follow(ctx: click.Context, run_id: str, as_json: bool) -> None:
-    from ..core.render import report_json  # noqa: PLC0415
     from ..engine.client import Client  # noqa: PLC0415
-    from ..hermes.follow import progress_line  # noqa: PLC0415
 
-    def tell(kind: str, data: dict[str, Any]) -> None:
-        line = progress_line(run_id, kind, data)
-        if line and not as_json:
-            click.echo(line)
+    _follow(ctx, Client(), run_id, as_json=as_json, as_jsonl=as_jsonl)
 
-    client = Client()
+
+def _follow(ctx: click.Context, client: Client, run_id: str, *, as_json: bool, as_jsonl: bool) -> None:
+    from .follow import Left, follow, tell_left  # noqa: PLC0415
+
+    screen = _screen(client, run_id, as_json=as_json, as_jsonl=as_jsonl)
     try:
-        ended = client.wait(run_id, on_event=tell)
-    except KeyboardInterrupt:
-        click.echo(f"\n{run_id} goes on: matrix-coder watch {run_id} | matrix-coder cancel {run_id}", err=True)
-        ctx.exit(130)
-    result = client.result(run_id)
+        ended = follow(client, run_id, screen)
+    except Left:
+        tell_left(run_id)
+        ctx.exit(EXIT_LEFT)
+    if ended.status is not RunStatus.ENDED:
+        _tell_waits(ended, as_json=as_json, as_jsonl=as_jsonl)
+        ctx.exit(EXIT_WAITS)
+    _tell_result(client, run_id, as_json=as_json, as_jsonl=as_jsonl)
+    ctx.exit(EXIT_CODES[ended.outcome or RunOutcome.FAILED])
+
+
+def _screen(client: Client, run_id: str, *, as_json: bool, as_jsonl: bool) -> Screen:
+    from .follow import JsonLines, Lines, Screen  # noqa: PLC0415
+
+    if as_jsonl:
+        return JsonLines(run_id)
     if as_json:
-        click.echo(json.dumps(report_json(result), ensure_ascii=False, indent=1))
+        return Screen()
+    if not is_terminal():
+        return Lines(run_id)
+    from .live import LiveView  # noqa: PLC0415 - only a terminal needs it
+
+    client.show(run_id)  # an unknown run is an error and no view
+    return LiveView(client, run_id, console())
+
+
+def _tell_waits(run: RunView, *, as_json: bool, as_jsonl: bool) -> None:
+    if as_jsonl:
+        say_line({"run": run_json(run)})
+    elif as_json:
+        say_json(run_json(run))
+    else:
+        way = "approve" if "approval" in run.reason else "resume"
+        say(f"{run.run_id} waits: {run.reason}; go on with: matrix-coder {way} {run.run_id}")
+
+
+def _tell_result(client: Client, run_id: str, *, as_json: bool, as_jsonl: bool) -> None:
+    from ..core.render import report_json  # noqa: PLC0415
+
+    result = client.result(run_id)
+    if as_jsonl:
+        say_line({"report": report_json(result)})
+    elif as_json:
+        say_json(report_json(result))
     elif result.report_path:
-        click.echo("\n" + Path(result.report_path).read_text(encoding="utf-8"))
-    ctx.exit(EXIT_CODES[_outcome(ended)])
-
-
-def _outcome(run: RunView) -> RunOutcome:
-    return run.outcome or RunOutcome.FAILED
+        click.echo()
+        show_report(Path(result.report_path).read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ from ..core.gate_options import OptionError, read_option
 from ..core.models import Evidence, RunOutcome, RunStatus, RunView, StepView
 from ..core.money import money_words, unpriced_words
 from ..core.render import headline
-from ..engine.paths import hermes_home, run_dir, state_dir
+from ..engine.paths import hermes_home, state_dir
 from .preferences import SWITCH, Preferences
 
 HELP = """\
@@ -233,11 +233,12 @@ def run_line(run: RunView) -> str:
     """One run in one line."""
     state = run.outcome.value if run.outcome else f"{run.status.value} {run.iteration}/{run.cap}"
     goal = " ".join(run.goal.split())
-    age = _ago(run.created_at)
+    age = ago(run.created_at)
     return f"{run.run_id:<5} {run.workflow:<9} {state:<14} {age:>8}  {goal[:60]}"
 
 
-def _ago(at: float) -> str:
+def ago(at: float) -> str:
+    """How long ago a time (seconds since the epoch) is, in its largest unit."""
     seconds = max(0, int(time.time() - at))
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:
@@ -274,21 +275,6 @@ def step_line(step: StepView) -> str:
         + attempt
         + said
     )
-
-
-def logs_text(home: Path, run: RunView, step: int | None) -> str:
-    """The outputs of a run's checks, whole, and the folders of its steps' prompts and logs."""
-    if step is not None and step not in {s.number for s in run.steps}:
-        raise InputError(f"a step of {run.run_id}", str(step), f"`matrix-coder show {run.run_id}` lists them")
-    folder = run_dir(home, run.run_id)
-    parts = [f"everything of {run.run_id}: {folder}"]
-    for found in (s for s in run.steps if step in (None, s.number)):
-        parts += [step_line(found), *(str(p) for p in sorted((folder / "steps").glob(f"{found.number}-*/*")))]
-        for evidence in found.evidence:
-            path = Path(evidence.output_path)
-            parts.append(f"$ {evidence.command}")
-            parts.append(path.read_text(encoding="utf-8", errors="replace") if path.is_file() else evidence.tail)
-    return "\n".join(parts)
 
 
 def _checked(evidence: Evidence) -> str:
