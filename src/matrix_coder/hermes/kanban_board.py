@@ -1,72 +1,39 @@
-"""The host's Kanban board, through the host's own functions, one short connection for each call.
-
-Two habits of the host make this more than a wrapper. A call waits up to 12 minutes for a locked
-database; here it waits two seconds. And each write drops the locks that SQLite holds for the whole
-process, so that another process, closing its own connection, may delete a write-ahead log that is
-still in use, with what was just written. Therefore no connection outlives a call, and a lock that
-only its own descriptor can drop (`F_OFD_SETLK`) tells others that the file is in use (`keep_in_use`).
-"""
+"""The host's Kanban board, through the host's own functions (`kanban_file` says how its file is opened)."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
-import sqlite3
-import struct
-import sys
-import threading
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from .kanban_file import BoardError, BoardFile, troubles
 from .kanban_plan import Seen
 from .kanban_text import ASSIGNEE, AUTHOR, Card, Scalar
 
 CLAIM_DAYS = 30
 ATTACHMENT_BYTES = 1_000_000
-BUSY_MS = 250
-"""For each of the host's six tries: about two seconds before a locked board is given up for now."""
-
-_BUSY_VARIABLE = "HERMES_KANBAN_BUSY_TIMEOUT_MS"
-_environment = threading.Lock()
-_files = threading.Lock()
-_in_use: dict[Path, int] = {}
-
-
-class BoardError(Exception):
-    """The board could not take a call. `lasting` when the next call would fare no better just now."""
-
-    def __init__(self, what: str, *, lasting: bool) -> None:
-        super().__init__(what)
-        self.lasting = lasting
 
 
 class HostBoard:
     """One board of the host, named by its slug; "" is the board that is current when this is built."""
 
     def __init__(self, slug: str = "") -> None:
-        with _troubles():
+        with troubles():
             self._kb = _kanban()
             self.slug = slug or str(self._kb.get_current_board())
             if not self._kb.board_exists(self.slug):
-                remedy = f"`hermes kanban boards create {self.slug}` makes it"
-                raise BoardError(f"there is no Kanban board {self.slug!r}; {remedy}", lasting=True)
+                raise BoardError(missing(self.slug), lasting=True)
+        self._file = BoardFile(self._kb, self.slug)
 
-    @contextlib.contextmanager
-    def _connection(self) -> Iterator[Any]:
-        with _troubles(), contextlib.ExitStack() as stack:
-            with _short_waits():
-                conn = stack.enter_context(self._kb.connect_closing(board=self.slug))
-            yield conn
+    def shared(self) -> AbstractContextManager[None]:
+        """A block whose calls share a fresh connection, where that is safe."""
+        return self._file.shared()
 
-    def keep(self) -> None:
-        """Keep other processes from taking the board's file for unused, for the life of this process."""
-        with self._connection() as conn:
-            conn.execute("select 1 from tasks limit 1").fetchall()
-            if conn.execute("pragma journal_mode").fetchone()[0] == "wal":
-                keep_in_use(Path(self._kb.kanban_db_path(board=self.slug)))
+    def together(self) -> AbstractContextManager[None]:
+        """A block inside `shared` whose calls are one transaction: seen whole by others, or not at all."""
+        return self._file.together()
 
     # Reading ------------------------------------------------------------------------------------------
 
@@ -74,7 +41,7 @@ class HostBoard:
         """The cards under each idempotency key, archived ones too, newest last."""
         wanted = list(keys)
         found: dict[str, list[Seen]] = {}
-        with self._connection() as conn:
+        with self._file.call() as conn:
             for part in _parts(wanted):
                 rows = _rows(conn, "tasks where idempotency_key in", part, "order by created_at, rowid")
                 extras = _Extras(conn, [row["id"] for row in rows])
@@ -84,7 +51,7 @@ class HostBoard:
 
     def status(self, card_id: str) -> str:
         """The card's column, "" where there is no such card."""
-        with self._connection() as conn:
+        with self._file.call() as conn:
             task = self._kb.get_task(conn, card_id)
             return str(task.status) if task else ""
 
@@ -95,7 +62,7 @@ class HostBoard:
             " and status in ('running', 'ready') and idempotency_key != ? and (session_id = ? or created_at < ?)"
         )
         values = (ASSIGNEE, card.key, card.session_id, older_than)
-        with self._connection() as conn:
+        with self._file.call() as conn:
             return [str(row["id"]) for row in conn.execute(sql, values)]
 
     # Writing ------------------------------------------------------------------------------------------
@@ -103,7 +70,7 @@ class HostBoard:
     def create(self, card: Card) -> str:
         """The id of the card, which exists afterwards: made now, or by an earlier try."""
         place = {"workspace_kind": "dir", "workspace_path": card.workspace} if card.workspace else {}
-        with self._connection() as conn:
+        with self._file.call() as conn:
             return str(
                 self._kb.create_task(
                     conn,
@@ -121,48 +88,48 @@ class HostBoard:
             )
 
     def claim(self, card_id: str, claimer: str) -> None:
-        with self._connection() as conn:
+        with self._file.call() as conn:
             self._kb.claim_task(conn, card_id, ttl_seconds=CLAIM_DAYS * 86_400, claimer=claimer)
 
     def complete(self, card_id: str, line: str, metadata: dict[str, Scalar]) -> bool:
-        with self._connection() as conn:
+        with self._file.call() as conn:
             return bool(self._kb.complete_task(conn, card_id, result=line, summary=line, metadata=metadata))
 
     def result(self, card_id: str, line: str, metadata: dict[str, Scalar]) -> None:
-        with self._connection() as conn:
+        with self._file.call() as conn:
             self._kb.edit_completed_task_result(conn, card_id, result=line, summary=line, metadata=metadata)
 
     def block(self, card_id: str, reason: str, kind: str) -> None:
-        with self._connection() as conn:
+        with self._file.call() as conn:
             self._kb.block_task(conn, card_id, reason=reason, kind=kind or None)
 
     def unblock(self, card_id: str) -> None:
-        with self._connection() as conn:
+        with self._file.call() as conn:
             self._kb.unblock_task(conn, card_id)
 
     def reclaim(self, card_id: str) -> None:
-        with self._connection() as conn:
+        with self._file.call() as conn:
             self._kb.reclaim_task(conn, card_id, reason="the attempt ended without a result")
 
     def assign(self, card_id: str) -> None:
-        with self._connection() as conn:
+        with self._file.call() as conn:
             self._kb.assign_task(conn, card_id, ASSIGNEE)
 
     def link(self, parent: str, card_id: str) -> None:
-        with self._connection() as conn:
+        with self._file.call() as conn:
             self._kb.link_tasks(conn, parent, card_id)
 
     def unlink(self, parent: str, card_id: str) -> None:
-        with self._connection() as conn:
+        with self._file.call() as conn:
             self._kb.unlink_tasks(conn, parent, card_id)
 
     def comment(self, card_id: str, text: str) -> None:
-        with self._connection() as conn:
+        with self._file.call() as conn:
             self._kb.add_comment(conn, card_id, AUTHOR, text)
 
     def attach(self, card_id: str, filename: str, path: str) -> None:
         """Hang the last megabyte of a file on the card."""
-        with self._connection() as conn:
+        with self._file.call() as conn:
             data = _tail(Path(path))
             self._kb.store_attachment_bytes(
                 conn, card_id, filename, data, content_type="text/plain", uploaded_by=AUTHOR, board=self.slug
@@ -187,12 +154,17 @@ class HostBoard:
 
     def _change(self, card_id: str, event: str, sql: str, values: tuple[Any, ...]) -> None:
         payload = '{"status": "ready"}' if event == "status" else None
-        with self._connection() as conn, self._kb.write_txn(conn):
+        with self._file.call() as conn, self._kb.write_txn(conn):
             if conn.execute(sql, values).rowcount == 1:
                 conn.execute(
                     "insert into task_events (task_id, kind, payload, created_at) values (?, ?, ?, ?)",
                     (card_id, event, payload, int(time.time())),
                 )
+
+
+def missing(slug: str) -> str:
+    """What is said of a board that does not exist."""
+    return f"there is no Kanban board {slug!r}; `hermes kanban boards create {slug}` makes it"
 
 
 class _Extras:
@@ -249,64 +221,3 @@ def _kanban() -> Any:
     from hermes_cli import kanban_db  # noqa: PLC0415 - costs 200 ms; only a process that writes cards pays
 
     return kanban_db
-
-
-@contextlib.contextmanager
-def _troubles() -> Iterator[None]:
-    """Every way in which the host's board fails, as one error that says whether to go on."""
-    try:
-        yield
-    except ImportError as error:
-        raise BoardError(f"the host has no Kanban board: {error}", lasting=True) from error
-    except (sqlite3.OperationalError, OSError) as error:
-        raise BoardError(f"the Kanban board can't be written now: {error}", lasting=True) from error
-    except (sqlite3.Error, ValueError, RuntimeError) as error:
-        lasting = type(error).__name__ == "KanbanDbCorruptError"
-        raise BoardError(f"the Kanban board refused a call: {error}", lasting=lasting) from error
-
-
-@contextlib.contextmanager
-def _short_waits() -> Iterator[None]:
-    """The host reads its lock time-out from the environment, once for each connection."""
-    with _environment:
-        before = os.environ.get(_BUSY_VARIABLE)
-        os.environ[_BUSY_VARIABLE] = str(BUSY_MS)
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ[_BUSY_VARIABLE]
-            else:
-                os.environ[_BUSY_VARIABLE] = before
-
-
-def keep_in_use(database: Path) -> None:
-    """Let other programs see one more idle connection on this file, until this process ends.
-
-    That is SQLite's shared lock on the file and the one on the index of its log. They stop nobody from
-    reading, writing or checkpointing. Without the second, each new connection would rebuild the index,
-    and the log would grow for ever. A connection must be open meanwhile that has read from the file, in
-    write-ahead mode: it vouches for the index. The descriptors are never closed: that would drop the
-    locks of every connection that this process has on the file.
-    """
-    with _files:
-        held = _in_use.get(database)
-        if sys.platform == "linux" and (held is None or not _same_file(held, database)):
-            _in_use[database] = _lock_shared(database, 0x40000002, 510)  # SHARED_FIRST, SHARED_SIZE
-            _lock_shared(database.with_name(database.name + "-shm"), 128, 1)  # UNIX_SHM_DMS
-
-
-def _same_file(descriptor: int, path: Path) -> bool:
-    with contextlib.suppress(OSError):
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    return False
-
-
-def _lock_shared(path: Path, first: int, length: int) -> int:
-    """A descriptor with that lock; where the file system has none, the board is as safe as the host makes it."""
-    descriptor = -1
-    with contextlib.suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, first, length, 0)
-        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, lock)
-    return descriptor

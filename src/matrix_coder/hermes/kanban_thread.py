@@ -22,7 +22,10 @@ class MirrorThread:
 
     Many notices of one run become one sync. A sync with problems is tried again, at first after
     `first_wait_s`, then after twice as long each time, up to `longest_wait_s`. A run that goes on is
-    looked at every `refresh_s`, so that cards which a person moved come back.
+    looked at whole every `refresh_s`, so that cards which a person moved come back, and once more at its end.
+
+    Nothing is owed across a process's death: tell the next one of all runs, and what the board does not show
+    yet is written; a run that ended and is shown costs two reads of the store.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class MirrorThread:
         self._due: dict[str, float] = {}
         self._waits: dict[str, float] = {}
         self._told: dict[str, tuple[str, ...]] = {}
+        self._looked: dict[str, float] = {}
         self._stopping = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._work, name="matrix-kanban", daemon=True)
@@ -88,13 +92,27 @@ class MirrorThread:
         try:
             run = self._read_run(run_id)
             live = run.status is not RunStatus.ENDED
-            report = self._mirror.sync(run)
+            report = self._sync(run)
         except RunUnknown:
             report, live = SyncReport(), False
         except (MatrixError, sqlite3.Error, OSError) as error:
             report = SyncReport(problems=(f"the run can't be read now: {error}",))
         self._tell(run_id, report)
         self._plan_next(run_id, report, live=live)
+
+    def _sync(self, run: RunView) -> SyncReport:
+        """Whole after trouble, at the end and every `refresh_s` while the run goes on; else what has changed."""
+        now = time.monotonic()
+        looked = self._looked.get(run.run_id)
+        live = run.status is not RunStatus.ENDED
+        due = looked is None or now - looked >= self._refresh if live else looked is not None
+        whole = due or run.run_id in self._waits
+        report = self._mirror.sync(run, whole=whole)
+        if not live:
+            self._looked.pop(run.run_id, None)
+        elif whole:
+            self._looked[run.run_id] = now
+        return report
 
     def _plan_next(self, run_id: str, report: SyncReport, *, live: bool) -> None:
         with self._changed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..core.decision import Decision, GateOutcome
@@ -10,6 +11,7 @@ from ..engine.paths import hermes_home
 from . import surface
 
 if TYPE_CHECKING:
+    from .kanban_sync import CardRecord
     from .kanban_thread import SpecialistThread
     from .settings import KanbanSettings
 
@@ -67,8 +69,9 @@ class SpecialistCards:
 class _NoBook:
     """Single cards are found by their own keys; nothing is kept about them."""
 
-    def card_of(self, run_id: str, step: int) -> None:
+    def cards_of(self, run_id: str) -> dict[int, CardRecord]:
         """No run's card is known here."""
+        return {}
 
-    def record(self, run_id: str, step: int, card: object) -> None:
+    def record(self, run_id: str, cards: Mapping[int, CardRecord]) -> None:
         """Nothing is kept."""
