@@ -52,6 +52,9 @@ class Runs:
     def session_note(self, session_id: str) -> str | None:
         return self.note
 
+    def said(self, message: str, session_id: str) -> str | None:
+        return None
+
 
 @dataclass
 class Cards:

@@ -85,6 +85,7 @@ class Intake:
         turn = self._begun(kwargs, history, pasted)
         if not self.ports.is_person(kwargs):
             return None
+        turn.person = True
         body = self._body(turn, text_of(kwargs.get("user_message")), history, kwargs)
         if not body:
             return None
@@ -175,6 +176,9 @@ class Intake:
         """What to tell the model in a person's turn; empty for nothing."""
         if self.ports.command is not None and _COMMAND_LINE.match(message):
             return COMMAND.format(fenced(self.ports.command.run(message.strip(), turn.session_id)))
+        said = self._said(message, turn.session_id)
+        if said:
+            return COMMAND.format(fenced(said))
         offer = self._offers.pop(turn.session_id)
         taken = self._taken(message, offer, history) if answers_tip(message) == "invoke" else None
         decision = taken or decide(message, session_id=turn.session_id, platform=_text(kwargs, "platform"))
@@ -224,6 +228,15 @@ class Intake:
             turn.card = self.ports.card.opened(decision, session_id=turn.session_id, turn_id=turn.turn_id)
         self.ports.notice(f"{decision.route} joins this turn")
         return compose(decision.role, lens=decision.lens, domain=decision.domain, surface="chat")
+
+    def _said(self, message: str, session_id: str) -> str:
+        """What a message that speaks to a run itself came to; empty for any other."""
+        if self.ports.workflow is None:
+            return ""
+        try:
+            return self.ports.workflow.said(message, session_id) or ""
+        except MatrixError as error:
+            return str(error)
 
     def _note(self, turn: Turn) -> str:
         if self.ports.workflow is None:

@@ -18,7 +18,16 @@ class WorkflowPort(Protocol):
         """The text that tells the model which run has started and how. Raises MatrixError if none has."""
 
     def session_note(self, session_id: str) -> str | None:
-        """One short line about the session's live or just finished runs; None, at the cost of a stat, for none."""
+        """What the turn should know of the session's runs: open questions, live runs, each result once.
+
+        None, at the cost of a stat, for nothing.
+        """
+
+    def said(self, message: str, session_id: str) -> str | None:
+        """What a message that speaks to a run itself (`answer: ...`, `matrix steer: ...`) came to; None for any other.
+
+        Raises MatrixError where it can't be handed on.
+        """
 
 
 class CommandPort(Protocol):

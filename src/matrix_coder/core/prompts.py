@@ -68,7 +68,7 @@ def compose_step(  # noqa: PLR0913 - one flat list of what a step is told
     return "\n\n".join(parts)
 
 
-def workflow_chat_text(
+def workflow_chat_text(  # noqa: PLR0913 - one flat list of facts
     definition: WorkflowDefinition,
     *,
     run_id: str,

@@ -21,7 +21,8 @@ class Turn:
     """One turn of a session while it runs.
 
     `block` is what it injects; `carriers` are the host's own messages that may carry it; `pasted` are user
-    texts of the conversation that hold something like a mark.
+    texts of the conversation that hold something like a mark. `person` says that a person's message began it;
+    `handed` holds what of that message went to runs.
     """
 
     session_id: str
@@ -34,6 +35,8 @@ class Turn:
     pasted: tuple[str, ...] = ()
     card: str | None = None
     failed: bool = False
+    person: bool = False
+    handed: set[tuple[str, str]] = field(default_factory=set)
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from ..core.models import Evidence, RunOutcome, RunStatus, RunView, StepView
 from ..core.money import money_words, unpriced_words
 from ..core.render import headline
 from ..engine.paths import hermes_home, state_dir
+from .candidates import chosen, chosen_and_text
 from .preferences import SWITCH, Preferences
 
 HELP = """\
@@ -34,7 +36,12 @@ matrix ralph [key=value ...]: goal          start a loop (cap=3 check="pytest -q
 /matrix off | on       infer no specialists in this session; explicit triggers always work
 /matrix never "phrase" infer nothing from messages that hold it; /matrix forget "phrase" takes that back
 
+R may be left out where this session has one run that can be meant.
+
 The same in a terminal: matrix-coder --help, or hermes matrix --help."""
+
+
+_SPOKEN = re.compile(r"\s*(steer|answer)(?:\s+(r?\d+(?=\s)))?(?:\s+(.*))?\Z", re.IGNORECASE | re.DOTALL)
 
 
 class Commands:
@@ -46,10 +53,8 @@ class Commands:
 
     def run(self, text: str, session_id: str) -> str:
         """The answer to `/matrix ...`, or to what stands after it; an error is an answer of one line."""
-        try:
-            words = shlex.split(text.strip().removeprefix("/matrix"))
-        except ValueError:
-            words = text.split()
+        line = text.strip().removeprefix("/matrix")
+        words = _words(line)
         name, rest = (words[0].lower(), words[1:]) if words else ("help", [])
         if name not in self._table():
             return f"expected one of {', '.join(self._table())}; found {name}; `/matrix help` lists them"
@@ -104,11 +109,20 @@ class Commands:
         runs = self._client().runs(session_id=session_id) if self._has_store() else []
         return "\n".join(run_line(r) for r in runs) or "No runs in this session. `/matrix runs` lists all."
 
-    def _show(self, words: list[str], _: str) -> str:
-        return show_text(self._client().show(_one(words)))
+    def _of_session(self, session_id: str) -> list[RunView]:
+        """The session's runs, newest first; all where the session is not known."""
+        return list(self._client().runs(session_id=session_id)) if self._has_store() else []
 
-    def _cancel(self, words: list[str], _: str) -> str:
-        run: RunView = self._client().cancel(_one(words), "asked for with /matrix cancel")
+    def _meant(self, command: str, words: list[str], session_id: str) -> str:
+        return chosen(command, words, session_id, self._of_session)
+
+    def _show(self, words: list[str], session_id: str) -> str:
+        run_id = self._meant("show", words, session_id)
+        return show_text(self._client().show(run_id))
+
+    def _cancel(self, words: list[str], session_id: str) -> str:
+        run_id = self._meant("cancel", words, session_id)
+        run: RunView = self._client().cancel(run_id, "asked for with /matrix cancel")
         if run.status is RunStatus.ENDED:
             return f"{run.run_id} had ended already: {run.outcome}"
         return f"{run.run_id} is being stopped, with everything it started."
@@ -117,22 +131,22 @@ class Commands:
         run_id, step = _run_and_step(words)
         return str(self._client().diff(run_id, step)) or "Nothing differs."
 
-    def _pause(self, words: list[str], _: str) -> str:
-        run: RunView = self._client().pause(_one(words))
+    def _pause(self, words: list[str], session_id: str) -> str:
+        run: RunView = self._client().pause(self._meant("pause", words, session_id))
         return f"{run.run_id} will wait before its next step; `/matrix resume {run.run_id}` lets it go on."
 
-    def _resume(self, words: list[str], _: str) -> str:
-        return self._goes_on(self._client().resume(_one(words)))
+    def _resume(self, words: list[str], session_id: str) -> str:
+        return self._goes_on(self._client().resume(self._meant("resume", words, session_id)))
 
-    def _approve(self, words: list[str], _: str) -> str:
-        return self._goes_on(self._client().approve(_one(words)))
+    def _approve(self, words: list[str], session_id: str) -> str:
+        return self._goes_on(self._client().approve(self._meant("approve", words, session_id)))
 
-    def _steer(self, words: list[str], _: str) -> str:
-        run: RunView = self._client().steer(_one(words[:1]), " ".join(words[1:]))
+    def _steer(self, words: list[str], session_id: str) -> str:
+        run: RunView = self._client().steer(*chosen_and_text("steer", words, session_id, self._of_session))
         return f"The next step of {run.run_id} will be told."
 
-    def _answer(self, words: list[str], _: str) -> str:
-        return self._goes_on(self._client().answer(_one(words[:1]), " ".join(words[1:])))
+    def _answer(self, words: list[str], session_id: str) -> str:
+        return self._goes_on(self._client().answer(*chosen_and_text("answer", words, session_id, self._of_session)))
 
     def _raise(self, words: list[str], _: str) -> str:
         run: RunView = self._client().raise_limits(_one(words[:1]), **limit_options(words[1:]))
@@ -195,6 +209,17 @@ class Commands:
                 'For any text: matrix-coder route --explain "text"'
             )
         return why_text(decision)
+
+
+def _words(line: str) -> list[str]:
+    """The words of a command line; a text for a run stays one word, to the letter."""
+    spoken = _SPOKEN.match(line)
+    if spoken:
+        return [word for word in spoken.groups() if word]
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return line.split()
 
 
 def _one(words: list[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .boundary import boundary
+from .chats import dispatched
 
 if TYPE_CHECKING:
     from ..core.intake import Intake
@@ -82,6 +83,11 @@ def _request(
     return {"request": request, "source": "matrix_coder"} if changed else None
 
 
+def _dispatched(*, event: object = None, gateway: object = None, **_: object) -> None:
+    """Remembers, for this task alone, which message the gateway is about to answer: its commands are not told."""
+    dispatched.set((event, gateway))
+
+
 def register_hooks(ctx: Any) -> None:
     """Registers what a turn needs with the host's plugin context."""
     ctx.register_hook("pre_llm_call", _inject_persona)
@@ -89,4 +95,5 @@ def register_hooks(ctx: Any) -> None:
     ctx.register_hook("on_session_end", _session_end)
     ctx.register_hook("api_request_error", _request_failed)
     ctx.register_hook("transform_llm_output", _tip)
+    ctx.register_hook("pre_gateway_dispatch", _dispatched)
     ctx.register_middleware("llm_request", _request)

@@ -1,30 +1,46 @@
-"""The model's one small tool for runs: look at them, tell one something, stop one. It starts none.
+"""The model's one small tool for runs: look at them, hand on what the person said, stop one. It starts none.
 
 A run is started by a person's own message (`matrix ralph: ...`) or command; text that a model, a file or a tool
-wrote can't. The tool is offered only where a run store exists.
+wrote can't. What reaches a run through this tool is the person's message of this turn, or words of it, to the letter.
+The tool is offered only where a run store exists.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..core.turns import Turn
 
 NAME = "matrix_runs"
 TOOLSET = "matrix_coder"
+LOOKS = {"list": "runs", "show": "show", "diff": "diff"}
+CHANGES = ("steer", "answer", "cancel")
 
 SCHEMA: dict[str, Any] = {
     "name": NAME,
     "description": (
-        "Look at Matrix Coder's runs (durable coding loops), pass a person's remark to one, or stop one. Use it when "
-        "the person asks how far a run is, wants it to mind something, or wants it stopped. It cannot start a run: a "
-        "person does that with `matrix ralph: goal`."
+        "Look at Matrix Coder's runs (durable coding loops), hand the person's message on to one, or stop one. Use it "
+        "when the person asks how far a run is, wants it to mind something (steer), answers the question of a blocked "
+        "one (answer), or wants it stopped (cancel). steer and answer hand on the person's message of this turn as "
+        "they typed it. It cannot start a run: a person does that with `matrix ralph: goal`."
     ),
     "parameters": {
         "type": "object",
         "properties": {
-            "action": {"type": "string", "enum": ["list", "show", "diff", "steer", "cancel"]},
-            "run": {"type": "string", "description": "The run's id, such as r8; not needed to list."},
-            "text": {"type": "string", "description": "For steer: what the person wants the next step to know."},
+            "action": {"type": "string", "enum": [*LOOKS, *CHANGES]},
+            "run": {
+                "type": "string",
+                "description": "The run's id, such as r8; not needed where the session has only one it could be.",
+            },
+            "text": {
+                "type": "string",
+                "description": (
+                    "For steer and answer: the part of the person's message that is meant for the run, word for word. "
+                    "Leave it out to hand on the whole message."
+                ),
+            },
         },
         "required": ["action"],
     },
@@ -42,15 +58,56 @@ def is_useful() -> bool:
 def handle(args: dict[str, Any], **kwargs: Any) -> str:
     """The tool's answer, as the JSON text that the host expects."""
     from ..core.errors import MatrixError  # noqa: PLC0415 - with the first call
-    from .commands import Commands  # noqa: PLC0415
 
-    action = str(args.get("action") or "list")
-    words = [str(args[key]) for key in ("run", "text") if args.get(key)]
-    commands = {"list": "runs", "show": "show", "diff": "diff", "steer": "steer", "cancel": "cancel"}
-    if action not in commands:
-        return json.dumps({"error": f"expected action to be one of {', '.join(commands)}; found {action}"})
     try:
-        text = Commands().call(commands[action], words, str(kwargs.get("session_id") or ""))
+        text = _done(args, str(kwargs.get("session_id") or ""))
     except MatrixError as error:
         return json.dumps({"error": str(error)}, ensure_ascii=False)
     return json.dumps({"result": text[:_MOST]}, ensure_ascii=False)
+
+
+def _done(args: dict[str, Any], session_id: str) -> str:
+    from ..core.errors import InputError  # noqa: PLC0415 - with the first call
+    from .commands import Commands  # noqa: PLC0415
+
+    action, run = str(args.get("action") or "list"), str(args.get("run") or "")
+    words = [run] if run else []
+    if action in LOOKS:
+        return Commands().call(LOOKS[action], words, session_id)
+    if action not in CHANGES:
+        raise InputError(f"action to be one of {', '.join([*LOOKS, *CHANGES])}", action, "name one of them")
+    turn = _persons_turn(session_id, action)
+    if action == "cancel":
+        return Commands().call(action, words, session_id)
+    text = _own_words(turn, str(args.get("text") or ""))
+    if (action, text) in turn.handed:
+        return "That was handed on already in this turn."
+    answer = Commands().call(action, [*words, text], session_id)
+    turn.handed.add((action, text))
+    return answer
+
+
+def _persons_turn(session_id: str, action: str) -> Turn:
+    """The turn under way, if a person's message began it. Raises InputError."""
+    from ..core.errors import InputError  # noqa: PLC0415 - with the first call
+    from .hooks import connected  # noqa: PLC0415 - the hooks name this module's tool to the host
+
+    turn = connected().turns.current(session_id)
+    if turn is None or not turn.person:
+        raise InputError(
+            f"{action} in a turn that a person's message began",
+            "a turn of the host's own, or a child's",
+            "leave it to the person",
+        )
+    return turn
+
+
+def _own_words(turn: Turn, text: str) -> str:
+    """What of the person's message is handed on: the part named, else all of it. Raises InputError for other words."""
+    from ..core.errors import InputError  # noqa: PLC0415 - with the first call
+
+    wanted = text.strip()
+    if wanted and wanted not in turn.user_text:
+        remedy = "leave text out: the whole message is handed on then"
+        raise InputError("words of the person's own message of this turn", repr(wanted[:80]), remedy)
+    return wanted or turn.user_text

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..core.chat_texts import live_note, question_note, result_note
 from ..core.decision import Decision
-from ..core.models import RunOutcome, RunStatus, RunView
-from ..core.prompts import fenced, workflow_chat_text
+from ..core.models import RunStatus, RunView
+from ..core.prompts import workflow_chat_text
 from ..core.registry import load_workflow
 from ..core.render import headline
 from ..engine.paths import hermes_home, run_dir
-from . import surface
+from . import chats, surface
 from .follow import progress_line
 from .markers import has_marker, raise_marker
+from .successors import Successors
 
-_MAX_REPORT = 5_000
+if TYPE_CHECKING:
+    from .bridge import HermesBridge
+
+_MOST_REPORT = 5_000
+# What speaks to a run itself: the text after the colon is the person's, to the letter.
+_SAID = re.compile(
+    r"\s*(?:matrix\s+(?P<named>answer|steer)(?:\s+(?P<run>r\d{1,12})(?:\s*:|\s)|\s*:)|answer\s*:)(?P<text>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 class ChatRuns:
@@ -25,7 +36,7 @@ class ChatRuns:
 
     def __init__(self, home: Path | None = None) -> None:
         self.home = home or hermes_home()
-        self._adopted: set[str] = set()
+        self._successors = Successors(self.home)
 
     def start_from_chat(
         self, decision: Decision, *, session_id: str, platform: str, kwargs: Mapping[str, object]
@@ -53,6 +64,7 @@ class ChatRuns:
             raise_marker(self.home, session_id)
         if surface.is_one_shot(platform):
             return self._wait(run, limits.budget_s)
+        self._watch(session_id)
         checks = ", ".join(run.checks) or "none found"
         surface.notice(f"{run.run_id} {run.workflow} started in {run.workspace}; checks: {checks}; {limits.words()}")
         surface.notice(f"/matrix show {run.run_id} looks at it, /matrix cancel {run.run_id} stops it")
@@ -65,7 +77,31 @@ class ChatRuns:
             budget_text=limits.words(),
             watch_command=f"matrix-coder watch {run.run_id}",
             cancel_command=f"matrix-coder cancel {run.run_id}",
+            result_way=self._result_way(run, platform, session_id),
         )
+
+    def _watch(self, session_id: str) -> None:
+        if session_id and chats.can_show():
+            from .milestones import watch  # noqa: PLC0415 - opens the store
+
+            watch(self.home)
+
+    def _result_way(self, run: RunView, platform: str, session_id: str) -> str:
+        """How the result comes to this chat, which the turn can promise."""
+        if platform == "api_server":
+            return (
+                f"nothing can be sent to an API session by itself; ask with the message `/matrix show {run.run_id}` "
+                f"in this session, or with `matrix-coder show {run.run_id} --json` on the host. The session's first "
+                "message after the end tells it once, too"
+            )
+        if session_id and chats.can_show() and self._shows_milestones():
+            return "a short message in this chat when it ends, or when it needs the person"
+        return "told in this chat with the person's first message after it ends"
+
+    def _shows_milestones(self) -> bool:
+        from .settings import Milestones, chat_settings  # noqa: PLC0415 - only a session with runs needs them
+
+        return chat_settings(self.home).chat.milestones is not Milestones.OFF
 
     def _wait(self, run: RunView, budget_s: float) -> str:
         """One-shot surfaces end with their answer, so the turn waits; what happens meanwhile goes to stderr."""
@@ -95,69 +131,78 @@ class ChatRuns:
         return self._result_text(ended)
 
     def session_note(self, session_id: str) -> str | None:
-        """What this turn should know of the session's runs: each result once, live ones in a line; None for nothing."""
-        self._follow_session(session_id)
+        """What this turn should know of the session's runs: questions, live ones, each result once; None for nothing.
+
+        Raises MatrixError.
+        """
+        self._successors.follow(session_id)
         if not has_marker(self.home, session_id):
             return None
-        from ..engine.client import Client  # noqa: PLC0415 - as above
-        from ..engine.spawn import ensure_worker  # noqa: PLC0415
-        from .bridge import HermesBridge  # noqa: PLC0415
+        from ..engine.spawn import ensure_worker  # noqa: PLC0415 - routing must work without the engine
 
-        bridge = HermesBridge(Client(self.home).store)
-        ended, live = bridge.untold(session_id), bridge.live(session_id)
-        parts = [self._result_text(run) for run in ended] + [_live_text(run) for run in live]
-        for run in ended:
-            surface.notice(headline(run))
-            bridge.told(session_id, run.run_id)
+        bridge = self._bridge()
+        self._watch(session_id)
+        live = bridge.live(session_id)
+        results = [self._told_now(bridge, session_id, run) for run in bridge.untold(session_id)]
+        parts = [*map(question_note, bridge.asking(session_id)), *map(live_note, live), *filter(None, results)]
+        bridge.settle(session_id)
         if live:
             ensure_worker(self.home)
         return "\n\n".join(parts) or None
 
-    def _follow_session(self, session_id: str) -> None:
-        """A session that goes on under a new id keeps its runs. Looked up once for each id, and only while any wait."""
-        if not session_id or session_id in self._adopted:
-            return
-        self._adopted.add(session_id)
-        predecessor = next((p for p in self._ancestors(session_id) if has_marker(self.home, p)), "")
-        if predecessor:
-            from ..engine.client import Client  # noqa: PLC0415 - as above
-            from .bridge import HermesBridge  # noqa: PLC0415
+    def _told_now(self, bridge: HermesBridge, session_id: str, run: RunView) -> str:
+        """The model's one note of a result. The person sees its lines here if they were not shown to them before."""
+        if not bridge.told(session_id, run.run_id):
+            return ""
+        from ..engine import views  # noqa: PLC0415 - routing must work without the engine
 
-            HermesBridge(Client(self.home).store).adopt(session_id, predecessor)
+        shown = False
+        if self._shows_milestones():
+            milestone = bridge.milestone(views.run_number(run.run_id), iterations=False)
+            if milestone is not None and bridge.claim(session_id, milestone):
+                surface.notice(milestone.text)
+            elif milestone is not None:
+                shown = True
+        return result_note(run, self._report(run), shown=shown)
 
-    def _ancestors(self, session_id: str) -> list[str]:
-        waiting = self.home / "matrix_coder" / "sessions"
-        if not waiting.is_dir() or not any(waiting.iterdir()):
-            return []
-        return surface.ancestors(session_id)
+    def said(self, message: str, session_id: str) -> str | None:
+        """What `answer: ...`, `matrix answer [R]: ...` or `matrix steer [R]: ...` came to; None for another message.
 
-    def _told(self, run: RunView) -> None:
-        from ..engine.client import Client  # noqa: PLC0415 - as above
+        A bare `answer:` speaks to the session's one blocked run; without one it is a message like any other.
+        Raises MatrixError.
+        """
+        found = _SAID.match(message)
+        if found is None:
+            return None
+        named, run_id, text = found["named"], found["run"] or "", found["text"]
+        if not named and not (has_marker(self.home, session_id) and self._bridge().asking(session_id)):
+            return None
+        from .commands import Commands  # noqa: PLC0415 - with the first such message
+
+        kind = (named or "answer").lower()
+        return Commands(self.home).call(kind, [*filter(None, [run_id]), text], session_id)
+
+    def _bridge(self) -> HermesBridge:
+        from ..engine.client import Client  # noqa: PLC0415 - routing must work without the engine
         from .bridge import HermesBridge  # noqa: PLC0415
 
-        if run.session_id:
-            HermesBridge(Client(self.home).store).told(run.session_id, run.run_id)
+        return HermesBridge(Client(self.home).store)
+
+    def _told(self, run: RunView) -> None:
+        """A one-shot turn has waited for the result: it is no news to the session."""
+        if not run.session_id:
+            return
+        bridge = self._bridge()
+        bridge.told(run.session_id, run.run_id)
+        bridge.settle(run.session_id)
 
     def _result_text(self, run: RunView) -> str:
+        return result_note(run, self._report(run), shown=False)
+
+    def _report(self, run: RunView) -> str:
         report = run_dir(self.home, run.run_id) / "report.md"
         text = report.read_text(encoding="utf-8") if report.is_file() else headline(run)
-        if len(text) > _MAX_REPORT:
-            text = text[:_MAX_REPORT] + f"\n[the whole report: {report}]"
-        proof = "" if run.outcome is RunOutcome.VERIFIED else " It is not verified: do not present it as a success."
-        return (
-            f"Matrix Coder run {run.run_id} has ended as {run.outcome}.{proof} Tell the person its outcome, what it "
-            "rests on and what to do next, from the report in the fence. Do not do the run's work in this turn."
-            f"\n\n{fenced(text)}"
-        )
-
-
-def _live_text(run: RunView) -> str:
-    at = f"step {run.steps[-1].number} ({run.steps[-1].role})" if run.steps else "its opening checks"
-    return (
-        f"Matrix Coder run {run.run_id} ({run.workflow}) of this session is live in {run.workspace}: iteration "
-        f"{run.iteration} of {run.cap}, {at}. `/matrix show {run.run_id}` tells more, "
-        f"`/matrix cancel {run.run_id}` stops it."
-    )
+        return text if len(text) <= _MOST_REPORT else text[:_MOST_REPORT] + f"\n[the whole report: {report}]"
 
 
 def _say(line: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -30,13 +29,9 @@ def is_one_shot(platform: str) -> bool:
 
 def notice(text: str) -> None:
     """Show the person a line of ours, in the interactive chat alone: elsewhere there is only the answer."""
-    from hermes_cli.plugins import get_plugin_manager  # noqa: PLC0415 - the host's
+    from .chats import print_lines  # noqa: PLC0415 - with the first line
 
-    cli = getattr(get_plugin_manager(), "_cli_ref", None)
-    shell = sys.modules.get(type(cli).__module__) if cli is not None else None
-    show = getattr(shell, "_cprint", None)
-    if callable(show):
-        show(f"  [matrix] {text}")
+    print_lines(text)
 
 
 def shows_answers_as_they_come() -> bool:
@@ -52,11 +47,13 @@ def working_directory() -> str:
 
 
 def command_session() -> str:
-    """The session that a slash command was typed in; empty where the host does not say."""
+    """The session that a slash command was typed in; empty where the host does not say, as in the dashboard's chat."""
     from hermes_cli.plugins import get_plugin_manager  # noqa: PLC0415 - the host's
 
+    from .chats import dispatched_session  # noqa: PLC0415 - with the first command
+
     agent = getattr(getattr(get_plugin_manager(), "_cli_ref", None), "agent", None)
-    return str(getattr(agent, "session_id", "") or "")
+    return str(getattr(agent, "session_id", "") or "") or dispatched_session()
 
 
 def ancestors(session_id: str) -> list[str]:

@@ -18,6 +18,7 @@ def register_all(ctx: Any) -> None:
     provide("card", _cards)
     provide("preferences", _preferences)
     ctx.register_tool(run_tool.NAME, run_tool.TOOLSET, run_tool.SCHEMA, run_tool.handle, check_fn=run_tool.is_useful)
+    _watch_gateway()
     _register_slash(ctx, "matrix", "Matrix Coder: runs, status, show, cancel, why", "help")
     ctx.register_cli_command(
         "matrix", "Matrix Coder: routing and runs", _arguments, _handle, description="The same as matrix-coder."
@@ -36,6 +37,19 @@ def _register_slash(ctx: Any, name: str, description: str, hint: str) -> None:
         return
     plugin = ctx.manifest.name
     known[name] = {"handler": _slash, "description": description, "plugin": plugin, "args_hint": hint}
+
+
+def _watch_gateway() -> None:
+    """A gateway that starts again goes on watching for its chats at once: they have no turn of their own yet."""
+    if "gateway.run" not in sys.modules:
+        return
+    from ..engine.paths import hermes_home  # noqa: PLC0415 - in a gateway alone
+    from .markers import any_marker  # noqa: PLC0415
+
+    if any_marker(hermes_home()):
+        from .milestones import watch_gateway  # noqa: PLC0415
+
+        watch_gateway(hermes_home())
 
 
 def _runs() -> Any:
@@ -65,9 +79,16 @@ def _commands() -> Any:
 
 @boundary(lambda *_, **__: None)
 def _slash(raw: str) -> str | None:
-    from .surface import command_session  # noqa: PLC0415 - with the first command
+    from ..engine.paths import hermes_home  # noqa: PLC0415 - with the first command
+    from .markers import any_marker  # noqa: PLC0415
+    from .surface import command_session  # noqa: PLC0415
 
-    return str(_commands().run(raw, command_session()))
+    answer = str(_commands().run(raw, command_session()))
+    if any_marker(hermes_home()):
+        from .milestones import watch  # noqa: PLC0415 - it may have let a run go on
+
+        watch(hermes_home())
+    return answer
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

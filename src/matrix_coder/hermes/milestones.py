@@ -1,0 +1,100 @@
+"""Shows a chat what its runs have come to without waiting for the person's next message.
+
+One daemon thread for each process that has chats. A look costs a listing of the markers' folder, and a query for
+each of this process's own sessions that has one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from pathlib import Path
+
+from ..engine.store import Store
+from .boundary import boundary
+from .bridge import HermesBridge
+from .chats import Chat, can_show, live_chats
+from .markers import any_marker, has_marker
+from .settings import Milestones, chat_settings
+from .successors import Successors
+
+_LOOK_S = 1.0
+_LOOK_AFTER_FAULT_S = 30.0
+_MOST_TRIES = 3
+_watchers: dict[Path, Watcher] = {}
+_lock = threading.Lock()
+
+
+def watch(home: Path) -> None:
+    """Have this process's chats watched, where it has any. Cheap; started once."""
+    if can_show():
+        watch_gateway(home)
+
+
+def watch_gateway(home: Path) -> None:
+    """The same in a process that is about to be a gateway."""
+    with _lock:
+        if home not in _watchers:
+            _watchers[home] = Watcher(home)
+            _watchers[home].start()
+
+
+class Watcher:
+    """Watches the runs of the chats of this process."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._bridge: HermesBridge | None = None
+        self._successors = Successors(home)
+        self._tries: Counter[int] = Counter()
+        self._pause = threading.Event()
+
+    def start(self) -> None:
+        """Look from now on, for as long as the process lives; the thread never holds it up."""
+        threading.Thread(target=self._run, name="matrix-milestones", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            self._pause.wait(_LOOK_S if self._look() else _LOOK_AFTER_FAULT_S)
+
+    @boundary(lambda *_, **__: None)
+    def _look(self) -> bool | None:
+        self.look()
+        return True
+
+    def look(self) -> None:
+        """Show each chat what there is for it now. Raises MatrixError for a store that can't be used."""
+        if not any_marker(self.home):
+            return
+        for chat in live_chats():
+            self._successors.follow(chat.session_id)
+            if has_marker(self.home, chat.session_id):
+                self._tell(chat)
+
+    def _tell(self, chat: Chat) -> None:
+        if self._bridge is None:
+            self._bridge = HermesBridge(Store(self.home))
+        for number in self._bridge.changed(chat.session_id):
+            dealt_with = False
+            try:
+                dealt_with = self._deal(self._bridge, chat, number)
+            finally:
+                if not dealt_with:
+                    self._bridge.look_again(chat.session_id, number)
+
+    def _deal(self, bridge: HermesBridge, chat: Chat, number: int) -> bool:
+        """Whether the run's milestone is shown, now or before, by whatever process, or given up."""
+        wanted = chat_settings(self.home).chat.milestones
+        if wanted is Milestones.OFF:
+            return True
+        found = bridge.milestone(number, iterations=wanted is Milestones.ITERATIONS)
+        if found is None or not bridge.claim(chat.session_id, found):
+            return True
+        shown = False
+        try:
+            shown = chat.show(found.text)
+        finally:
+            if not shown:
+                self._tries[found.event_id] += 1
+                bridge.unclaim(chat.session_id, found)
+        return shown or self._tries[found.event_id] >= _MOST_TRIES
