@@ -98,6 +98,10 @@ def raise_(run_id: str, limits: tuple[str, ...], as_json: bool) -> None:
 
 
 def _about_run(name: str, run_id: str, *words: str, as_json: bool) -> None:
+    from ..engine.client import Client  # noqa: PLC0415
+
+    # A chat may leave the run out; here a word that is no run is a mistake, not the first word of a text.
+    Client().show(run_id)
     _answer(name, run_id, chat_command(name, run_id, *words), as_json=as_json)
 
 
