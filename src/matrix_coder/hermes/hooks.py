@@ -54,6 +54,15 @@ def _inject_persona(**kwargs: object) -> dict[str, str] | None:
     return connected().inject(kwargs)
 
 
+@boundary(lambda **_: None)
+def _remember(*, turn_id: str = "", user_message: object = None, **_: object) -> None:
+    """A callback of its own, so that a fault of it costs the turn nothing."""
+    from ..core.context import text_of  # noqa: PLC0415 - with the first turn
+    from .decisions import remember  # noqa: PLC0415
+
+    remember(connected().turns.of(turn_id), text_of(user_message))
+
+
 @boundary(_forget)
 def _clear_persona(**kwargs: object) -> None:
     connected().clear(kwargs)
@@ -91,6 +100,7 @@ def _dispatched(*, event: object = None, gateway: object = None, **_: object) ->
 def register_hooks(ctx: Any) -> None:
     """Registers what a turn needs with the host's plugin context."""
     ctx.register_hook("pre_llm_call", _inject_persona)
+    ctx.register_hook("pre_llm_call", _remember)
     ctx.register_hook("post_llm_call", _clear_persona)
     ctx.register_hook("on_session_end", _session_end)
     ctx.register_hook("api_request_error", _request_failed)

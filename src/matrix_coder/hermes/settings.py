@@ -6,7 +6,7 @@ plugins:
       settings:
         limits: {cap: 5, minutes: 120, tokens: 2000000, money: 0, step_minutes: 30, check_minutes: 10}
         kanban: {mirror: explicit, board: ""}
-        routing: {implicit: true}
+        routing: {implicit: true, remember: true}
         chat: {milestones: outcome}
 """
 
@@ -67,11 +67,12 @@ class KanbanSettings(BaseModel):
 
 
 class RoutingSettings(BaseModel):
-    """Whether specialists are inferred. Explicit triggers always work."""
+    """Whether specialists are inferred (explicit triggers always work), and whether last decisions are kept."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     implicit: bool = True
+    remember: bool = True
 
 
 class ChatSettings(BaseModel):
