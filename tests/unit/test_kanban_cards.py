@@ -23,8 +23,9 @@ from matrix_coder.core.models import (
     StepView,
     Usage,
 )
-from matrix_coder.hermes.kanban_cards import run_card, specialist_card, specialist_title, step_card
+from matrix_coder.hermes.kanban_cards import specialist_card, specialist_title, step_card
 from matrix_coder.hermes.kanban_plan import Seen, Verb, fresh, moves
+from matrix_coder.hermes.kanban_run_card import run_card
 from matrix_coder.hermes.kanban_text import CardEnd, CardState, fenced, one_line
 
 TITLE = 64
@@ -88,6 +89,7 @@ def test_body_of_a_step_when_claim_and_check_differ_then_both_stand_in_it() -> N
         "- Chat: s-1",
         "- Claimed: PASS by verify",
         "- Verified: no, 13/15 (pytest -q)",
+        "- Page: /matrix#/runs/r8",
     ]
 
 
@@ -112,6 +114,11 @@ def test_card_of_a_run_when_it_ended_then_its_outcome_is_in_its_title_and_only_v
         (run(step(StepStatus.RUNNING)), "Round 1/5: verify at work"),
         (run(step()), "Round 1/5: between two steps"),
         (run(step(StepStatus.RUNNING), step(StepStatus.RUNNING, number=3)), "Round 1/5: 2 specialists at work"),
+        (run(step(), status=RunStatus.PAUSED, reason="paused by a person"), "Paused by a person: /matrix resume r8"),
+        (
+            run(step(), status=RunStatus.PAUSED, reason="waiting for approval of the plan"),
+            "Waiting for approval of the plan: /matrix approve r8",
+        ),
         (run(status=RunStatus.ENDED, outcome=RunOutcome.BLOCKED, question="which?"), "Question: which?"),
         (run(status=RunStatus.ENDED, outcome=RunOutcome.STALLED, reason="same tree"), "stalled: same tree"),
     ],
@@ -121,12 +128,36 @@ def test_body_of_a_run_when_it_is_at_some_point_then_its_first_line_says_which(v
     assert run_card(view).body.split("\n")[0] == lead
 
 
+@pytest.mark.parametrize(
+    ("reason", "title", "way_on"),
+    [
+        ("paused by a person", "r8 ralph · paused · make the tests pass", "/matrix resume r8"),
+        ("waiting for approval of the plan", "r8 ralph · needs approval · make the tests pass", "/matrix approve r8"),
+    ],
+)
+def test_card_of_a_run_when_it_waits_for_a_person_then_it_is_blocked_and_names_the_way_on(
+    reason: str, title: str, way_on: str
+) -> None:
+    """A run that waits is not shown as one at work, and a step that ended keeps its verdict meanwhile."""
+    one = step(report=PASS)
+    waits = run(one, status=RunStatus.PAUSED, reason=reason)
+    card = run_card(waits)
+    assert (card.state, card.title) == (CardState.BLOCKED, title)
+    assert card.comments[-1] == f"waits · round 1: {reason}\n\nGo on in chat: {way_on}"
+    assert step_card(waits, one).state is CardState.DONE
+    assert run_card(run(one)).comments == card.comments[:-1]
+
+
 def test_blocked_step_when_its_run_goes_on_then_it_is_done_and_no_longer_asks_a_person() -> None:
-    """A step that was answered counts as progress."""
-    one = step(StepStatus.BLOCKED)
-    assert step_card(run(one, status=RunStatus.ENDED, outcome=RunOutcome.BLOCKED), one).state is CardState.BLOCKED
-    assert step_card(run(one), one).state is CardState.DONE
-    assert step_card(run(one), one).title.endswith("BLOCKED")
+    """A step asks as long as nothing came after it; answered, it counts as progress, whatever is asked later."""
+    one, later = step(StepStatus.BLOCKED), step(StepStatus.RUNNING, number=3)
+    again = step(StepStatus.BLOCKED, number=3)
+    for waits in (run(one), run(one, status=RunStatus.ENDED, outcome=RunOutcome.BLOCKED)):
+        assert step_card(waits, one).state is CardState.BLOCKED
+    asked = run(one, again, status=RunStatus.ENDED, outcome=RunOutcome.BLOCKED)
+    assert [step_card(asked, s).state for s in asked.steps] == [CardState.DONE, CardState.BLOCKED]
+    assert step_card(run(one, later), one).state is CardState.DONE
+    assert step_card(run(one, later), one).title == "r8 · 1/5 verify #2 · BLOCKED"
 
 
 def test_comments_when_a_run_goes_on_then_what_was_written_stays_as_it_was() -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..core.models import RunStatus, RunView, StepView, Usage
+from ..core.models import RunStatus, RunView, StepStatus, StepView, Usage
 from .kanban_board import HostBoard
 from .kanban_cards import specialist_card, specialist_title
 from .kanban_file import BoardError
@@ -116,12 +116,12 @@ def _close_single(board: HostBoard, card_id: str, line: str, facts: dict[str, Sc
 
 
 def _changed_steps(last: RunView, run: RunView) -> tuple[StepView, ...]:
-    """The steps that may read otherwise than in the last view: those of the rounds where something changed."""
+    """The steps that may read otherwise than in the last view: of rounds where something changed, and questions."""
     if _frame(last) != _frame(run):
         return run.steps
     before = {s.number: s for s in last.steps}
     rounds = {s.iteration for s in run.steps if before.get(s.number) != s}
-    return tuple(s for s in run.steps if s.iteration in rounds)
+    return tuple(s for s in run.steps if s.iteration in rounds or s.status is StepStatus.BLOCKED)
 
 
 def _frame(run: RunView) -> RunView:

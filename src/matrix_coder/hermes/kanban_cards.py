@@ -1,4 +1,4 @@
-"""What the host's Kanban cards say about a run. Pure: no clock, no board, no store."""
+"""What the host's Kanban cards say about a step and about a single specialist. Pure: no clock, no board, no store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from ..core.models import (
 )
 from .kanban_text import (
     CLAIM_PREFIX,
-    GOAL_IN_TITLE,
     GOAL_OF_SPECIALIST,
     LEAD,
     LINE,
@@ -47,6 +46,7 @@ def step_card(run: RunView, step: StepView) -> Card:
             goal=run.goal,
             session=run.session_id,
             rows=(f"Claimed: {claimed(step)}", f"Verified: {verified(step)}"),
+            run_id=run.run_id,
         ),
         state=step_state(run, step),
         claimer=f"{CLAIM_PREFIX}{run.run_id}:{step.number}:{step.attempt}",
@@ -64,9 +64,16 @@ def step_state(run: RunView, step: StepView) -> CardState:
     """Blocked only while a person is asked: a parent's progress counts `done` cards, whatever they say."""
     if step.status is StepStatus.RUNNING and run.status is not RunStatus.ENDED:
         return CardState.RUNNING
-    if step.status is StepStatus.BLOCKED and run.outcome is RunOutcome.BLOCKED:
-        return CardState.BLOCKED
-    return CardState.DONE
+    return CardState.BLOCKED if _asks(run, step) else CardState.DONE
+
+
+def _asks(run: RunView, step: StepView) -> bool:
+    """The step's question is still open: the run did not go on after it, and is not at work on anything else."""
+    if step.status is not StepStatus.BLOCKED or any(s.number > step.number and not s.unit for s in run.steps):
+        return False
+    if run.status is RunStatus.ENDED:
+        return run.outcome is RunOutcome.BLOCKED
+    return all(s.status is not StepStatus.RUNNING for s in run.steps)
 
 
 def step_title(run: RunView, step: StepView) -> str:
@@ -160,7 +167,7 @@ def step_metadata(step: StepView) -> dict[str, Scalar]:
     if step.report:
         facts["claimed"] = step.report.verdict.value
     facts["verified"] = _verified_word(step.evidence)
-    facts |= _check_facts(step.evidence)
+    facts |= check_facts(step.evidence)
     facts["attempt"] = step.attempt
     if step.child_session:
         facts["child_session"] = step.child_session
@@ -173,7 +180,8 @@ def _verified_word(evidence: tuple[Evidence, ...]) -> str:
     return "unchecked" if not evidence else "yes" if all(e.passed for e in evidence) else "no"
 
 
-def _check_facts(evidence: tuple[Evidence, ...]) -> dict[str, Scalar]:
+def check_facts(evidence: tuple[Evidence, ...]) -> dict[str, Scalar]:
+    """The check that failed, or the last one: what it was, how it exited, how many passed."""
     if not evidence:
         return {}
     shown = next((e for e in evidence if not e.passed), evidence[-1])
@@ -188,7 +196,7 @@ def step_comments(step: StepView) -> tuple[str, ...]:
     told = [_claim_comment(step)] if step.report else []
     told += [_evidence_comment(e) for e in step.evidence]
     if step.status in (StepStatus.FAILED, StepStatus.CANCELLED) and step.note:
-        told.append(f"ended: {step_label(step)}{_try(step)}\n\n{fenced(step.note)}")
+        told.append(f"ended: {step_label(step)}{try_of(step)}\n\n{fenced(step.note)}")
     return tuple(told)
 
 
@@ -201,7 +209,7 @@ def _claim_comment(step: StepView) -> str:
     rows += [f"? {one_line(q, 200)}" for q in report.open_questions]
     if report.dropped_findings:
         rows.append(f"{report.dropped_findings} findings dropped: no such file and line")
-    head = f"claimed: {report.verdict} by {step_role(step)}{_try(step)}"
+    head = f"claimed: {report.verdict} by {step_role(step)}{try_of(step)}"
     return f"{head}\n\n{fenced(chr(10).join(rows))}" if rows else head
 
 
@@ -212,7 +220,8 @@ def _evidence_comment(evidence: Evidence) -> str:
     return f"{head}\n\n{fenced(evidence.tail)}" if evidence.tail.strip() else head
 
 
-def _try(step: StepView) -> str:
+def try_of(step: StepView) -> str:
+    """` · try 2`; nothing for the first."""
     return f" · try {step.attempt}" if step.attempt > 1 else ""
 
 
@@ -225,115 +234,6 @@ def _attachments(run: RunView, step: StepView) -> tuple[Attachment, ...]:
         for n, e in enumerate(step.evidence, 1)
         if e.output_path
     )
-
-
-# A run ------------------------------------------------------------------------------------------------
-
-
-def run_card(run: RunView) -> Card:
-    """The parent card of a run: its round while it runs, its question or its outcome afterwards."""
-    lead = run_lead(run)
-    return Card(
-        key=card_key(run.run_id, RUN_CARD),
-        step=RUN_CARD,
-        title=run_title(run),
-        body=body_text(lead, goal=run.goal, session=run.session_id, rows=_run_rows(run)),
-        state=_run_state(run),
-        claimer=f"{CLAIM_PREFIX}{run.run_id}",
-        line=lead,
-        metadata=fit_metadata(run_metadata(run)),
-        comments=run_comments(run),
-        tenant=f"matrix-{run.run_id}",
-        priority=1,
-        session_id=run.session_id,
-        workspace=run.workspace,
-    )
-
-
-def _run_state(run: RunView) -> CardState:
-    if run.status is not RunStatus.ENDED:
-        return CardState.RUNNING
-    return CardState.BLOCKED if run.outcome is RunOutcome.BLOCKED else CardState.DONE
-
-
-def run_title(run: RunView) -> str:
-    """`r8 ralph · make the tests pass`, with the outcome before the goal once there is one."""
-    head = f"{run_tag(run.run_id)} {run.workflow} · "
-    mark = f"{run.outcome} · " if run.status is RunStatus.ENDED and run.outcome else ""
-    return (head + mark + one_line(run.goal, GOAL_IN_TITLE - len(mark))).strip(" ·")
-
-
-def run_lead(run: RunView) -> str:
-    """A run in one sentence."""
-    if run.status is RunStatus.ENDED:
-        if run.outcome is RunOutcome.BLOCKED:
-            return one_line(f"Question: {run.question or run.reason or 'see the last step'}", LEAD)
-        return one_line(": ".join(p for p in (str(run.outcome or "ended"), run.reason) if p), LEAD)
-    if not run.steps:
-        return "Waiting to start" if run.status is RunStatus.QUEUED else "Starting"
-    live = [s for s in run.steps if s.status is StepStatus.RUNNING]
-    at_work = f"{len(live)} specialists at work" if len(live) > 1 else ""
-    at_work = at_work or (f"{step_role(live[0])} at work" if live else "between two steps")
-    return f"Round {run.iteration}/{run.cap}: {at_work}"
-
-
-def _run_rows(run: RunView) -> tuple[str, ...]:
-    told = next((s for s in reversed(run.steps) if s.report), None)
-    checked = next((s for s in reversed(run.steps) if s.evidence), None)
-    rows = [
-        f"Claimed: {claimed(told)}" if told else "Claimed: nothing yet",
-        f"Verified: {verified(checked)}" if checked else "Verified: not yet",
-        f"Rounds: {run.iteration} of at most {run.cap}",
-    ]
-    if run.status is RunStatus.ENDED:
-        rows[1] = f"Verified: {_outcome_verified(run, checked)}"
-    if run.checks:
-        rows.append(f"Checks: {one_line(', '.join(run.checks), 200)}")
-    return (*rows, f"Folder: {one_line(run.workspace, 200)}")
-
-
-def _outcome_verified(run: RunView, checked: StepView | None) -> str:
-    """Only the outcome verifies a run: a green check alone may prove nothing about the goal."""
-    if run.outcome is RunOutcome.VERIFIED:
-        return verified(checked) if checked else "yes"
-    return f"no; last check {counts(checked.evidence)}" if checked else "no"
-
-
-def run_metadata(run: RunView) -> dict[str, Scalar]:
-    """Flat facts for the board's run row, most telling first."""
-    facts: dict[str, Scalar] = {"outcome": str(run.outcome or "")}
-    facts["verified"] = "yes" if run.outcome is RunOutcome.VERIFIED else "no"
-    checked = next((s for s in reversed(run.steps) if s.evidence), None)
-    facts |= _check_facts(checked.evidence) if checked else {}
-    facts |= {"rounds": f"{run.iteration}/{run.cap}", "steps": len(run.steps)}
-    return facts | {"tokens": run.usage.tokens, "seconds": round(run.usage.seconds, 1)}
-
-
-def run_comments(run: RunView) -> tuple[str, ...]:
-    """A line for each step that ended, then the question or the outcome.
-
-    A comment stays as it was written, so none holds what may change later, such as the cap.
-    """
-    told = [_step_line(s) for s in run.steps if s.status is not StepStatus.RUNNING]
-    if run.status is not RunStatus.ENDED or run.outcome is None:
-        return tuple(told)
-    if run.outcome is RunOutcome.BLOCKED:
-        how = f"Answer in chat: /matrix answer {run_tag(run.run_id)} <text>"
-        told.append(f"question · round {run.iteration}\n\n{fenced(run.question or run.reason)}\n\n{how}")
-    else:
-        why = f"\n\n{fenced(run.reason)}" if run.reason else ""
-        told.append(f"outcome: {run.outcome}{why}")
-    return tuple(told)
-
-
-def _step_line(step: StepView) -> str:
-    place = f"#{step.number} round {step.iteration} {step_role(step)}"
-    return f"{place} · {step_label(step)}{_try(step)}{_took(step)}"
-
-
-def _took(step: StepView) -> str:
-    seconds = step.ended_at - step.started_at if step.ended_at and step.started_at else step.usage.seconds
-    return f" · {seconds:.0f} s" if seconds > 0 else ""
 
 
 # A single specialist ----------------------------------------------------------------------------------

@@ -14,9 +14,10 @@ from typing import Protocol
 
 from ..core.models import RunView, StepView
 from .kanban_board import HostBoard
-from .kanban_cards import run_card, step_card
+from .kanban_cards import step_card
 from .kanban_file import BoardError
 from .kanban_plan import ARCHIVED, Move, Seen, Verb, fresh, moves
+from .kanban_run_card import run_card
 from .kanban_text import RUN_CARD, Attachment, Card, CardState
 
 ROUNDS = 4

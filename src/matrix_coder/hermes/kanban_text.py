@@ -22,6 +22,9 @@ CLAIM_PREFIX = "matrix_coder:"
 RUN_CARD = 0
 """The step number under which a run's own card is kept; steps count from 1."""
 
+PAGE = "/matrix"
+"""Where the dashboard has our page; behind it, the address of a run."""
+
 GOAL_IN_TITLE = 44
 GOAL_OF_SPECIALIST = 36
 LEAD = 90
@@ -119,12 +122,15 @@ def _printable(text: str) -> str:
     return "".join(c if c == "\n" or (c.isprintable() and not 0xD800 <= ord(c) <= 0xDFFF) else " " for c in plain)
 
 
-def body_text(lead: str, *, goal: str, session: str, rows: tuple[str, ...] = ()) -> str:
-    """What a card says below its title: the sentence that the board shows, then a list."""
+def body_text(lead: str, *, goal: str, session: str, rows: tuple[str, ...] = (), run_id: str = "") -> str:
+    """What a card says below its title: the sentence that the board shows, then a list, the run's page last."""
     lines = [one_line(lead, LEAD), f"- Goal: {one_line(goal, 300)}"]
     if session:
         lines.append(f"- Chat: {one_line(session, 80)}")
-    return "\n".join((*lines, *(f"- {row}" for row in rows)))
+    lines += [f"- {row}" for row in rows]
+    if run_id:
+        lines.append(f"- Page: {PAGE}#/runs/{run_tag(run_id)}")
+    return "\n".join(lines)
 
 
 def fit_metadata(facts: dict[str, Scalar]) -> dict[str, Scalar]:

@@ -125,10 +125,14 @@ class MirrorThread:
                 self._due.setdefault(run_id, time.monotonic() + wait)
 
     def _tell(self, run_id: str, report: SyncReport) -> None:
-        """One line in the log for each new problem, not for each try."""
-        if report.problems and self._told.get(run_id) != report.problems:
-            _log.warning("kanban: run %s: %s", run_id, "; ".join(report.problems))
+        """One line in the log for each new problem, however many tries and runs meet it."""
+        known = {problem for told in self._told.values() for problem in told}
         self._told[run_id] = report.problems
+        for problem in report.problems:
+            if problem not in known:
+                _log.warning("kanban: run %s: %s", run_id, problem)
+        if not report.problems:
+            del self._told[run_id]
         if self._on_report:
             self._on_report(run_id, report)
 
