@@ -7,14 +7,21 @@ from pathlib import Path
 
 
 def main(arguments: list[str]) -> int:
-    """Run `worker HOME` or `step JOB_FILE CHANNEL_FD`; the exit code of the process."""
+    """Run `worker HOME`, `step JOB_FILE CHANNEL_FD` or `forkserver SOCKET_FD`; the exit code of the process."""
     if arguments[:1] == ["worker"]:
         return _worker(Path(arguments[1]))
     if arguments[:1] == ["step"]:
         from .hermes.step_process import main as step  # noqa: PLC0415 - the worker needs no host
 
         return step(arguments[1], int(arguments[2]))
-    raise SystemExit(f"expected `worker` or `step`; found {arguments[:1]}; this file is started by matrix-coder itself")
+    if arguments[:1] == ["forkserver"]:
+        from .engine.forkserver import serve  # noqa: PLC0415 - the worker needs no host
+        from .hermes import step_process  # noqa: PLC0415
+
+        return serve(int(arguments[1]), step_process.preload, step_process.main)
+    raise SystemExit(
+        f"expected `worker`, `step` or `forkserver`; found {arguments[:1]}; this file is started by matrix-coder itself"
+    )
 
 
 def _worker(home: Path) -> int:

@@ -9,16 +9,17 @@ import selectors
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from ..core.delegation import CallKind, DelegateCall, ProviderProblem, read_delegate
 from ..core.models import StepReport, Usage
 from ..core.serde import load_report
-from .guarded import Guarded
+from . import forkserver
+from .guarded import Guarded, Running
 from .procs import COOKIE, host_environment
 
 LAUNCHER = Path(__file__).resolve().parent.parent / "launch.py"
@@ -30,6 +31,7 @@ _MAX_LINE = 4_000_000
 class Job:
     """What a step's process needs to know. `directory` is where it works: the workspace, or a copy of it.
 
+    With `layer`, a folder, it works in the workspace through a layer of its own, and leaves what it writes in there.
     With `units` its report may hold the units of a plan.
     """
 
@@ -44,6 +46,7 @@ class Job:
     limit_s: float
     environment: dict[str, str] = field(default_factory=dict)
     units: bool = False
+    layer: Path | None = None
 
 
 @dataclass(slots=True)
@@ -102,11 +105,12 @@ def run_attempt(
     reading, writing = os.pipe()
     try:
         with (job.record / "process.log").open("wb") as log:
-            process = _spawn(job, job_file, writing, log)
+            process = _spawn(job, job_file, writing, log, stop)
         os.close(writing)
         try:
             on_start(process.pid, process.started)
-            _hand_over(process, token)
+            # Nobody else knows the word that its messages carry.
+            process.tell(f"{token}\n".encode())
             _follow(process, reading, token, attempt, job.limit_s, on_event, stop)
         finally:
             attempt.exit_code = process.end()
@@ -114,12 +118,6 @@ def run_attempt(
     finally:
         os.close(reading)
     return attempt
-
-
-def _hand_over(process: Guarded, token: str) -> None:
-    """Tell the process, and nobody else, the word that its messages carry."""
-    with suppress(BrokenPipeError), cast("IO[bytes]", process.process.stdin) as stdin:
-        stdin.write(f"{token}\n".encode())
 
 
 def _job_data(job: Job) -> dict[str, object]:
@@ -135,26 +133,41 @@ def _job_data(job: Job) -> dict[str, object]:
     }
 
 
-def _spawn(job: Job, job_file: Path, channel: int, log: Any) -> Guarded:
-    temporary = job.record / "tmp"
-    temporary.mkdir(mode=0o700, exist_ok=True)
-    env = host_environment(os.environ) | {
-        COOKIE: job.cookie,
+def step_environment(source: Mapping[str, str]) -> dict[str, str]:
+    """What every step's process has in its environment, before it loads the host."""
+    return host_environment(source) | {
         # The host's safe default for a flagged command: denied when there is nobody to ask.
         "HERMES_INTERACTIVE": "1",
         # The engine runs the checks itself; the host's own nudges would only cost model calls.
         "HERMES_VERIFY_ON_STOP": "0",
-        "TERMINAL_CWD": str(job.directory),
-        "TMPDIR": str(temporary),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+
+
+def _spawn(job: Job, job_file: Path, channel: int, log: IO[bytes], stop: Callable[[], str]) -> Running:
+    temporary = job.record / "tmp"
+    temporary.mkdir(mode=0o700, exist_ok=True)
+    own = {COOKIE: job.cookie, "TERMINAL_CWD": str(job.directory), "TMPDIR": str(temporary)}
+    wanted = forkserver.Wanted(
+        job_file=job_file,
+        directory=job.directory,
+        environment=step_environment(os.environ) | own | job.environment,
+        cookie=job.cookie,
+        protect=job.workspace if job.layer or job.directory != job.workspace else None,
+        keep=[job.directory, temporary],
+        layer=job.layer,
+    )
+    server = forkserver.current()
+    if server is not None and server.wait(stop) and (forked := server.fork(wanted, channel=channel, log=log.fileno())):
+        return forked
     return Guarded(
         [sys.executable, str(LAUNCHER), "step", str(job_file), str(channel)],
-        cookie=job.cookie,
-        protect=None if job.directory == job.workspace else job.workspace,
-        keep=[job.directory, temporary],
-        cwd=job.directory,
-        env=env | job.environment,
+        cookie=wanted.cookie,
+        protect=wanted.protect,
+        keep=wanted.keep,
+        layer=wanted.layer,
+        cwd=wanted.directory,
+        env=dict(wanted.environment),
         stdin=subprocess.PIPE,
         stdout=log,
         pass_fds=(channel,),
@@ -162,7 +175,7 @@ def _spawn(job: Job, job_file: Path, channel: int, log: Any) -> Guarded:
 
 
 def _follow(
-    process: Guarded,
+    process: Running,
     channel: int,
     token: str,
     attempt: Attempt,
@@ -187,7 +200,7 @@ def _follow(
         attempt.stopped = stop() or f"the step ran into its limit of {limit_s:g} s"
 
 
-def _messages(channel: int, process: Guarded, ended: Callable[[], bool]) -> Iterator[dict[str, Any]]:
+def _messages(channel: int, process: Running, ended: Callable[[], bool]) -> Iterator[dict[str, Any]]:
     """The messages as they come, until the process ends or `ended()`."""
     pending = b""
     with selectors.DefaultSelector() as selector:

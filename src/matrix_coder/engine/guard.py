@@ -1,6 +1,6 @@
 """Runs one command so that nothing of it can outlive its end, and so that a reading step can't write.
 
-    python -I -S guard.py LEASE_FD [--protect DIRECTORY --keep DIRECTORY ...] -- COMMAND ...
+    python -I -S guard.py LEASE_FD [--protect DIRECTORY [--layer FOLDER] --keep DIRECTORY ...] -- COMMAND ...
 
 A process of its own between the engine and the command, with nothing but the standard library. It is the reaper
 of everything below it: a daemon that has left its session, its parent and its environment still ends up as its
@@ -10,6 +10,9 @@ engine is killed. Its exit code is the command's, as a shell would tell it.
 With `--protect`, the kernel (Landlock) refuses every write below that directory, to the command and to all that it
 starts; `--keep` names directories below or beside it that stay writable. Where the kernel has no Landlock, nothing
 is refused, and the engine's look at the tree before and after is what is left.
+
+With `--layer`, the command sees that directory through a layer of its own: what it writes there lies in the named
+folder, and nobody else ever sees it. The exit code is 71 where the kernel can't do that.
 """
 
 import ctypes
@@ -20,6 +23,10 @@ import struct
 import sys
 import time
 
+TYPE_CHECKING = False  # typing's own would cost its import
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
@@ -27,38 +34,106 @@ _RULE_PATH_BENEATH = 1
 _WRITE_FILE, _TRUNCATE, _REFER = 1 << 1, 1 << 14, 1 << 13
 # Removing and making directories, files, sockets, pipes, devices and links.
 _CHANGES = sum(1 << bit for bit in range(4, 13))
+_PR_SET_PDEATHSIG = 1
+_CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
+_MS_REC, _MS_PRIVATE = 1 << 14, 1 << 18
 _ENGINE_GONE = 70
+NO_LAYER = 71
 
 
 def main(arguments: "list[str]") -> int:
     """Run the command of this command line; its exit code."""
     split = arguments.index("--")
     options, command = arguments[:split], arguments[split + 1 :]
-    lease = int(options[0])
-    protect = [options[i + 1] for i, word in enumerate(options) if word == "--protect"]
+    named = {w: [options[i + 1] for i, word in enumerate(options) if word == w] for w in ("--protect", "--layer")}
     keep = [options[i + 1] for i, word in enumerate(options) if word == "--keep"]
+
+    def become() -> int:
+        confine(*named["--protect"][:1], keep=keep, layer=(named["--layer"] or [""])[0])
+        os.execvp(command[0], command)
+
+    return hold(become, int(options[0]))
+
+
+def hold(become: "Callable[[], int]", lease: int, mine: "tuple[int, ...]" = (), its: "tuple[int, ...]" = ()) -> int:
+    """Run `become` in a child of this process, which ends it and all it started; its exit code.
+
+    The descriptors of `mine` are closed in the child, those of `its` in this process. It has to be alone: no threads.
+    """
     _libc().prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGTERM, lambda *_: None)
     child = os.fork()
     if child == 0:
-        _become(command, lease, protect, keep)
+        _in_child(become, (lease, *mine))
+    for fd in its:
+        os.close(fd)
     code = _wait(child, lease)
     _end_all()
     return code
 
 
-def _become(command: "list[str]", lease: int, protect: "list[str]", keep: "list[str]") -> None:
+def _in_child(become: "Callable[[], int]", close: "tuple[int, ...]") -> None:
+    code = 127
     try:
+        # Whoever kills the guard has not freed the command.
+        _libc().prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         os.setsid()
-        os.close(lease)
+        for fd in close:
+            os.close(fd)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        if protect:
-            forbid_writes(protect[0], keep)
-        os.execvp(command[0], command)
+        code = become()
+    except LayerFailed as error:
+        os.write(2, f"no layer of its own: {error}\n".encode())
+        code = NO_LAYER
     except OSError as error:
-        os.write(2, f"{command[0]}: {error}\n".encode())
+        os.write(2, f"{error.filename or 'the command'}: {error}\n".encode())
     finally:
-        os._exit(127)
+        os._exit(code)
+
+
+class LayerFailed(Exception):
+    """The kernel does not let this process see a directory through a layer of its own."""
+
+
+def confine(protect: str = "", *, keep: "list[str]", layer: str = "") -> None:
+    """Make this process one that can't change what lies below `protect`. Raises LayerFailed."""
+    if not protect:
+        return
+    if layer:
+        _put_layer(os.path.realpath(protect), layer)
+        keep = [*keep, protect]
+    if not forbid_writes(protect, keep) and layer:
+        # Without it, whoever may mount may also take the layer away.
+        raise LayerFailed("the kernel has no Landlock")
+
+
+def _put_layer(directory: str, folder: str) -> None:
+    upper, work = os.path.join(folder, "upper"), os.path.join(folder, "work")
+    for path in (upper, work):
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    libc, user, group = _libc(), os.geteuid(), os.getegid()
+    options = f"lowerdir={directory},upperdir={upper},workdir={work}"
+    if user:
+        options += ",userxattr"
+        _must(libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNS), "a namespace of its own")
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(text)
+    else:
+        _must(libc.unshare(_CLONE_NEWNS), "a namespace of its own")
+    _must(libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "mounts of its own")
+    _must(libc.mount(b"overlay", os.fsencode(directory), b"overlay", 0, os.fsencode(options)), "the layer")
+    link = os.path.join(directory, ".git")
+    if os.path.islink(link) or os.path.isfile(link):
+        # A linked worktree or submodule: git commands would write into a repository elsewhere.
+        os.unlink(link)
+    # The working directory still names what lies below the layer.
+    os.chdir(os.getcwd())
+
+
+def _must(result: int, what: str) -> None:
+    if result:
+        raise LayerFailed(f"{what}: {os.strerror(ctypes.get_errno())}")
 
 
 def _wait(child: int, lease: int) -> int:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +17,63 @@ from .procs import end_everything, started_at
 
 _GUARD = Path(__file__).with_name("guard.py")
 _PATIENCE_S = 10.0
-_live: weakref.WeakSet[Guarded] = weakref.WeakSet()
+_live: weakref.WeakSet[Running] = weakref.WeakSet()
 
 
-class Guarded:
-    """A running command. `pid` and `started` are the guard's, and what a later worker knows the attempt by.
+class Running(ABC):
+    """A running command. `pid` and `started` are its guard's, and what a later worker knows the attempt by."""
+
+    def __init__(self, pid: int, lease: int, cookie: str) -> None:
+        self.pid = pid
+        self.started = started_at(pid)
+        self._lease = lease
+        self._cookie = cookie
+        _live.add(self)
+
+    @abstractmethod
+    def running(self) -> bool:
+        """Whether the command is still at work."""
+
+    @abstractmethod
+    def tell(self, word: bytes) -> None:
+        """Write to the command's standard input, and close it."""
+
+    @abstractmethod
+    def _wait(self, seconds: float) -> int | None:
+        """The guard's exit code, in so many seconds; None where it has not ended."""
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Close what was open for it."""
+
+    def end(self) -> int:
+        """End the command and all it started; its exit code, or how it was ended."""
+        self.let_go()
+        code = self._wait(_PATIENCE_S)
+        if code is None or code < 0 or sys.platform != "linux":
+            # A guard that ended by itself has left nothing; one that was killed may have.
+            end_everything(self._cookie, pid=self.pid, started=self.started)
+        self._forget()
+        _live.discard(self)
+        return -9 if code is None else code
+
+    def let_go(self) -> None:
+        """Let go of the lease: the guard ends everything, whether or not this process lives to see it."""
+        if self._lease >= 0:
+            os.close(self._lease)
+            self._lease = -1
+
+    def await_end(self, deadline: float) -> None:
+        """Wait until it has ended, at most until `deadline` (monotonic)."""
+        self._wait(max(0.0, deadline - time.monotonic()))
+
+
+class Guarded(Running):
+    """A command that is started anew.
 
     `protect` names a directory that the command may not write below, `keep` what stays writable for it all the
-    same. `cookie` marks its processes where there is no guard (on systems other than Linux).
+    same; with `layer`, it may write in `protect` through a layer of its own, kept in that folder. `cookie` marks its
+    processes where there is no guard (on systems other than Linux).
     """
 
     def __init__(
@@ -31,60 +83,57 @@ class Guarded:
         cookie: str,
         protect: Path | None = None,
         keep: Sequence[Path] = (),
+        layer: Path | None = None,
         pass_fds: Sequence[int] = (),
         **options: Any,
     ) -> None:
-        self._cookie = cookie
-        read, self._lease = os.pipe()
-        words = [*_guard(read, protect, keep), *command]
+        read, lease = os.pipe()
+        words = [*_guard(read, protect, keep, layer), *command]
         fds = (read, *pass_fds)
         self.process: subprocess.Popen[bytes] = subprocess.Popen(
             words, pass_fds=fds, start_new_session=True, stderr=subprocess.STDOUT, **options
         )
         os.close(read)
-        self.pid = self.process.pid
-        self.started = started_at(self.pid)
-        _live.add(self)
+        super().__init__(self.process.pid, lease, cookie)
 
     def running(self) -> bool:
-        """Whether the command is still at work."""
         return self.process.poll() is None
 
-    def end(self) -> int:
-        """End the command and all it started; its exit code, or how it was ended."""
-        self.let_go()
-        try:
-            code = self.process.wait(timeout=_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            code = -9
-        end_everything(self._cookie, pid=self.pid, started=self.started)
-        self.process.wait()
-        _live.discard(self)
-        return code
+    def tell(self, word: bytes) -> None:
+        stdin = self.process.stdin
+        if stdin is not None:
+            with suppress(BrokenPipeError), stdin:
+                stdin.write(word)
 
-    def let_go(self) -> None:
-        """Let go of the lease: the guard ends everything, whether or not this process lives to see it."""
-        if self._lease >= 0:
-            os.close(self._lease)
-            self._lease = -1
+    def _wait(self, seconds: float) -> int | None:
+        try:
+            return self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def _forget(self) -> None:
+        self.process.wait()
+        if self.process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self.process.stdin.close()
 
 
 def end_all() -> None:
     """End every command of this process that is still at work."""
     running = list(_live)
-    for guarded in running:
-        guarded.let_go()
-    for guarded in running:
-        try:
-            guarded.process.wait(timeout=_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            continue
+    for one in running:
+        one.let_go()
+    deadline = time.monotonic() + _PATIENCE_S
+    for one in running:
+        one.await_end(deadline)
 
 
-def _guard(lease: int, protect: Path | None, keep: Sequence[Path]) -> list[str]:
+def _guard(lease: int, protect: Path | None, keep: Sequence[Path], layer: Path | None) -> list[str]:
     if sys.platform != "linux":
         return []
     words = [sys.executable, "-I", "-S", str(_GUARD), str(lease)]
     if protect is not None:
         words += ["--protect", str(protect), *(w for k in keep for w in ("--keep", str(k)))]
+    if layer is not None:
+        words += ["--layer", str(layer)]
     return [*words, "--"]

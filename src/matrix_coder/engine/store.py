@@ -151,8 +151,9 @@ class Store:
             return known
         if known is not None:
             known.close()
-        self._kept.connection, self._kept.place = self._open(), place or self._place()
-        return self._kept.connection
+        fresh = self._open()
+        self._kept.connection, self._kept.place = fresh, place or self._place()
+        return fresh
 
     def _place(self) -> tuple[int, int] | None:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,8 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 
 from ..core.errors import StoreUntrusted
 from ..core.models import RunOutcome
-from . import driver, guarded
+from . import driver, forkserver, guarded
+from .dispatch import LAUNCHER, step_environment
 from .paths import state_dir
 from .procs import end_everything
 from .spawn import WorkerLock
@@ -115,6 +117,9 @@ class Worker:
         while self._acquire():
             store = Store(self.home)
             driver.connect(store)
+            # It loads the host while the engine starts and the first run opens.
+            command = [sys.executable, str(LAUNCHER), "forkserver"]
+            forkserver.start(command, step_environment(os.environ), state_dir(self.home) / "worker.log")
             self._launch()
             signal.signal(signal.SIGTERM, lambda *_: driver.draining.set())
             signal.signal(signal.SIGINT, lambda *_: driver.draining.set())
@@ -124,6 +129,7 @@ class Worker:
                 self._drain(store)
                 return
             DBOS.destroy()
+            forkserver.stop()
             self.lock.release()
             # A run that was queued after the last look and before the release would have found the lock taken.
             if not self._live(store):
@@ -197,6 +203,7 @@ class Worker:
         """Leave at once: the threads of live steps have parked, their processes are ended, their runs stay pending."""
         time.sleep(_DRAIN_S)
         guarded.end_all()
+        forkserver.stop()
         rows = store.read(
             "select s.* from steps s join runs r on r.id = s.run_id where s.result is null and r.status != 'ended'"
         )

@@ -8,6 +8,7 @@ the pipe can't speak for the step. What the child runs inherits neither.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import json
 import os
 import sys
@@ -22,6 +23,17 @@ from .pricing import price
 
 TOOLSET = "matrix_coder_step"
 _PR_SET_DUMPABLE = 4
+_HOST_MODULES = (
+    "hermes_cli.config",
+    "hermes_cli.plugins",
+    "hermes_cli.runtime_provider",
+    "openai",
+    "run_agent",
+    "tools.approval",
+    "tools.delegate_tool",
+    "tools.environments.local",
+    "toolsets",
+)
 _WRITE_TOOLS = frozenset({"write_file", "patch"})
 
 
@@ -114,6 +126,12 @@ def _words(error: object) -> str:
     if isinstance(error, dict):
         return str(error.get("message") or error)[:500]
     return str(error or "")[:500]
+
+
+def preload() -> None:
+    """Load what of the host a step needs, and start nothing of it."""
+    for name in _HOST_MODULES:
+        importlib.import_module(name)
 
 
 def main(job_file: str, channel_fd: int) -> int:

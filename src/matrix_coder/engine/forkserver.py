@@ -1,0 +1,241 @@
+"""The fork server: a process that has loaded the host once, and forks the process of each step from itself.
+
+To load the host takes longer than all else that a step's start does. Each fork has a guard of its own above it, with
+the same lease as every other command: nothing is less certain to end. The server does nothing else, knows nothing of
+runs, and goes when the worker that started it does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import guard
+from .guarded import Running
+
+_MAX_REQUEST = 1 << 20
+_FORK_S = 10.0
+_POLL_S = 0.05
+_FDS = 5
+
+
+def serve(fd: int, preload: Callable[[], None], run: Callable[[str, int], int]) -> int:
+    """Load the host, then fork a step's process for each request that comes over the socket `fd`, until that closes.
+
+    `run` is what such a process does with its job file and its channel. A process with threads can't be forked
+    safely: a server that finds itself with any says so and goes.
+    """
+    connection = socket.socket(fileno=fd)
+    preload()
+    gc.collect()
+    gc.freeze()
+    alone = len([*Path("/proc/self/task").iterdir()]) == 1
+    connection.send(json.dumps({"ready": alone}).encode())
+    # The guards are nobody's to wait for; the engine knows them by their status pipe.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while alone:
+        data, fds, _, _ = socket.recv_fds(connection, _MAX_REQUEST, _FDS)
+        if not data:
+            break
+        pid = os.fork()
+        if pid == 0:
+            connection.close()
+            os._exit(_forked(json.loads(data), fds, run))
+        for one in fds:
+            os.close(one)
+        connection.send(json.dumps({"pid": pid}).encode())
+    return 0
+
+
+def _forked(request: dict[str, Any], fds: list[int], run: Callable[[str, int], int]) -> int:
+    """The guard's life, in the process that was forked first; its exit code, told over the status pipe, too."""
+    lease, status, channel, stdin, log = fds
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    for source, targets in ((stdin, (0,)), (log, (1, 2))):
+        for target in targets:
+            os.dup2(source, target)
+        os.close(source)
+
+    def become() -> int:
+        os.environ.clear()
+        os.environ.update(request["environment"])
+        tempfile.tempdir = None
+        os.chdir(request["directory"])
+        guard.confine(request["protect"], keep=request["keep"], layer=request["layer"])
+        try:
+            return run(request["job_file"], channel)
+        except Exception:  # noqa: BLE001 - the last frame of a process: what went wrong belongs into its log
+            traceback.print_exc()
+            return 1
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+
+    code = guard.hold(become, lease, (status,), (channel,))
+    os.write(status, f"{code}".encode())
+    return code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A step's process: what it works on, where, with which environment, and what it can't change (see `Guarded`)."""
+
+    job_file: Path
+    directory: Path
+    environment: Mapping[str, str]
+    cookie: str
+    protect: Path | None = None
+    keep: Sequence[Path] = ()
+    layer: Path | None = None
+
+
+class Forked(Running):
+    """A step's process that the server has forked, seen from the engine."""
+
+    def __init__(self, pid: int, lease: int, status: int, stdin: int, cookie: str) -> None:
+        super().__init__(pid, lease, cookie)
+        self._status = status
+        self._stdin = stdin
+        self._code: int | None = None
+
+    def running(self) -> bool:
+        return self._wait(0) is None
+
+    def tell(self, word: bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._stdin, word)
+        os.close(self._stdin)
+        self._stdin = -1
+
+    def _wait(self, seconds: float) -> int | None:
+        if self._code is None and select.select([self._status], [], [], seconds)[0]:
+            # Nothing in the pipe: the guard itself was killed.
+            self._code = int(os.read(self._status, 16) or b"-9")
+        return self._code
+
+    def _forget(self) -> None:
+        for fd in (self._status, self._stdin):
+            if fd >= 0:
+                os.close(fd)
+        self._status = self._stdin = -1
+
+
+class ForkServer:
+    """The engine's end. One for a worker; each of its threads may ask for a process."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        self._lock = threading.Lock()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with log.open("ab") as sink:
+            self._process = subprocess.Popen(
+                [*command, str(theirs.fileno())],
+                env=dict(environment),
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        theirs.close()
+        self._ready: bool | None = None
+
+    def wait(self, stop: Callable[[], Any]) -> bool:
+        """Whether it has loaded the host and can fork; waits for that, as long as `stop()` does not say otherwise."""
+        while self._ready is None and not stop():
+            with self._lock:
+                if self._ready is None and select.select([self._socket], [], [], _POLL_S)[0]:
+                    self._ready = bool(self._answer().get("ready"))
+        return bool(self._ready)
+
+    def fork(self, wanted: Wanted, *, channel: int, log: int) -> Forked | None:
+        """A step's process; it waits for its word. None where the server could not make one, and then it is over.
+
+        `channel` and `log` are descriptors that it is given.
+        """
+        request = {
+            "job_file": str(wanted.job_file),
+            "directory": str(wanted.directory),
+            "environment": dict(wanted.environment),
+            "protect": str(wanted.protect or ""),
+            "keep": [str(k) for k in wanted.keep],
+            "layer": str(wanted.layer or ""),
+        }
+        lease_read, lease = os.pipe()
+        status, status_write = os.pipe()
+        stdin_read, stdin = os.pipe()
+        theirs = (lease_read, status_write, channel, stdin_read, log)
+        with self._lock:
+            pid = self._ask(json.dumps(request).encode(), theirs)
+        for fd in (lease_read, status_write, stdin_read):
+            os.close(fd)
+        if pid:
+            return Forked(pid, lease, status, stdin, wanted.cookie)
+        for fd in (lease, status, stdin):
+            os.close(fd)
+        return None
+
+    def _ask(self, request: bytes, fds: Sequence[int]) -> int:
+        if not self._ready:
+            return 0
+        try:
+            socket.send_fds(self._socket, [request], fds)
+        except OSError:
+            self._ready = False
+            return 0
+        if select.select([self._socket], [], [], _FORK_S)[0]:
+            pid = int(self._answer().get("pid") or 0)
+            if pid:
+                return pid
+        # Whatever it may still fork finds its lease let go.
+        self._ready = False
+        return 0
+
+    def _answer(self) -> dict[str, Any]:
+        try:
+            data = self._socket.recv(_MAX_REQUEST)
+        except OSError:
+            data = b""
+        return json.loads(data) if data else {}
+
+    def stop(self) -> None:
+        """Let the server go. What it forked lives on until its own lease is let go."""
+        self._ready = False
+        self._socket.close()
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+
+
+_current: list[ForkServer] = []
+
+
+def current() -> ForkServer | None:
+    """This process's fork server, where it has started one."""
+    return _current[0] if _current else None
+
+
+def start(command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+    """Start this process's fork server; only Linux has what it takes."""
+    if sys.platform == "linux" and not _current:
+        _current.append(ForkServer(command, environment, log))
+
+
+def stop() -> None:
+    """End this process's fork server."""
+    while _current:
+        _current.pop().stop()
