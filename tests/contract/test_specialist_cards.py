@@ -19,11 +19,14 @@ def _settings(mirror: str) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("mirror", "message", "shown"),
     [
+        ("all", HEADER, True),
+        ("all", INFERRED, True),
         ("explicit", HEADER, True),
         ("explicit", INFERRED, False),
-        ("all", INFERRED, True),
         ("workflows", HEADER, False),
+        ("workflows", INFERRED, False),
         ("off", HEADER, False),
+        ("off", INFERRED, False),
     ],
 )
 def test_specialist_when_its_turn_ends_then_its_card_says_so_where_one_is_wanted(
