@@ -28,11 +28,11 @@ _lock = threading.Lock()
 def watch(home: Path) -> None:
     """Have this process's chats watched, where it has any. Cheap; started once."""
     if can_show():
-        watch_gateway(home)
+        watch_soon(home)
 
 
-def watch_gateway(home: Path) -> None:
-    """The same in a process that is about to be a gateway."""
+def watch_soon(home: Path) -> None:
+    """The same in a process that is about to have chats."""
     with _lock:
         if home not in _watchers:
             _watchers[home] = Watcher(home)

@@ -2,11 +2,12 @@
 
 A run is started by a person's own message (`matrix ralph: ...`) or command; text that a model, a file or a tool
 wrote can't. What reaches a run through this tool is the person's message of this turn, or words of it, to the letter.
-The tool is offered only where a run store exists.
+The tool is offered where the engine is installed: the host settles a session's tools before its first run starts.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +22,8 @@ CHANGES = ("steer", "answer", "cancel")
 SCHEMA: dict[str, Any] = {
     "name": NAME,
     "description": (
-        "Look at Matrix Coder's runs (durable coding loops), hand the person's message on to one, or stop one. Use it "
-        "when the person asks how far a run is, wants it to mind something (steer), answers the question of a blocked "
-        "one (answer), or wants it stopped (cancel). steer and answer hand on the person's message of this turn as "
-        "they typed it. It cannot start a run: a person does that with `matrix ralph: goal`."
+        "Matrix Coder's runs (durable coding loops): look at them, or act for the person on this turn's message: steer "
+        "or answer a run with it, or cancel one that they want stopped. Starts none."
     ),
     "parameters": {
         "type": "object",
@@ -32,14 +31,11 @@ SCHEMA: dict[str, Any] = {
             "action": {"type": "string", "enum": [*LOOKS, *CHANGES]},
             "run": {
                 "type": "string",
-                "description": "The run's id, such as r8; not needed where the session has only one it could be.",
+                "description": "Its id, such as r8; may be left out where only one can be meant.",
             },
             "text": {
                 "type": "string",
-                "description": (
-                    "For steer and answer: the part of the person's message that is meant for the run, word for word. "
-                    "Leave it out to hand on the whole message."
-                ),
+                "description": "steer, answer: the part of the person's message to hand on, word for word; else all.",
             },
         },
         "required": ["action"],
@@ -49,10 +45,8 @@ _MOST = 6_000
 
 
 def is_useful() -> bool:
-    """Whether there is a run store at all; costs a stat."""
-    from ..engine.paths import hermes_home, state_dir  # noqa: PLC0415 - with the first chat
-
-    return (state_dir(hermes_home()) / "runs.db").exists()
+    """Whether there can be runs at all; imports nothing."""
+    return importlib.util.find_spec("dbos") is not None
 
 
 def handle(args: dict[str, Any], **kwargs: Any) -> str:

@@ -10,6 +10,8 @@ from . import run_tool
 from .boundary import boundary
 from .hooks import provide
 
+_SERVERS = frozenset({"gateway", "dashboard", "serve"})
+
 
 def register_all(ctx: Any) -> None:
     """Name the workflow and command ports to the hooks, `/matrix` and `hermes matrix` to the host."""
@@ -18,7 +20,7 @@ def register_all(ctx: Any) -> None:
     provide("card", _cards)
     provide("preferences", _preferences)
     ctx.register_tool(run_tool.NAME, run_tool.TOOLSET, run_tool.SCHEMA, run_tool.handle, check_fn=run_tool.is_useful)
-    _watch_gateway()
+    _watch_at_once()
     _register_slash(ctx, "matrix", "Matrix Coder: runs, status, show, cancel, why", "help")
     ctx.register_cli_command(
         "matrix", "Matrix Coder: routing and runs", _arguments, _handle, description="The same as matrix-coder."
@@ -39,17 +41,17 @@ def _register_slash(ctx: Any, name: str, description: str, hint: str) -> None:
     known[name] = {"handler": _slash, "description": description, "plugin": plugin, "args_hint": hint}
 
 
-def _watch_gateway() -> None:
-    """A gateway that starts again goes on watching for its chats at once: they have no turn of their own yet."""
-    if "gateway.run" not in sys.modules:
+def _watch_at_once() -> None:
+    """A gateway or dashboard that starts again watches for its chats before one of them has a turn."""
+    if not _SERVERS.intersection(sys.argv[1:]):
         return
-    from ..engine.paths import hermes_home  # noqa: PLC0415 - in a gateway alone
+    from ..engine.paths import hermes_home  # noqa: PLC0415 - in a server alone
     from .markers import any_marker  # noqa: PLC0415
 
     if any_marker(hermes_home()):
-        from .milestones import watch_gateway  # noqa: PLC0415
+        from .milestones import watch_soon  # noqa: PLC0415
 
-        watch_gateway(hermes_home())
+        watch_soon(hermes_home())
 
 
 def _runs() -> Any:
