@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,16 +24,14 @@ from .pricing import price
 
 TOOLSET = "matrix_coder_step"
 _PR_SET_DUMPABLE = 4
+# The host loads most of itself when it first needs it; one that lacks any of these loads that later, as ever.
 _HOST_MODULES = (
-    "hermes_cli.config",
-    "hermes_cli.plugins",
-    "hermes_cli.runtime_provider",
-    "openai",
-    "run_agent",
-    "tools.approval",
-    "tools.delegate_tool",
-    "tools.environments.local",
-    "toolsets",
+    *("hermes_cli.config", "hermes_cli.models", "hermes_cli.plugins", "hermes_cli.runtime_provider"),
+    *("agent.agent_init", "agent.chat_completion_helpers", "agent.conversation_loop", "agent.system_prompt"),
+    *("agent.tool_executor", "agent.transports.chat_completions", "agent.turn_finalizer", "agent.usage_pricing"),
+    *("agent.agent_runtime_helpers", "agent.anthropic_adapter", "agent.coding_context", "tools.tool_search"),
+    *("tools.approval", "tools.delegate_tool", "tools.environments.local", "tools.file_tools", "tools.terminal_tool"),
+    *("run_agent", "toolsets", "hermes_logging", "openai.lib.streaming.chat", "openai.resources", "httpcore"),
 )
 _WRITE_TOOLS = frozenset({"write_file", "patch"})
 
@@ -131,7 +130,8 @@ def _words(error: object) -> str:
 def preload() -> None:
     """Load what of the host a step needs, and start nothing of it."""
     for name in _HOST_MODULES:
-        importlib.import_module(name)
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(name)
 
 
 def main(job_file: str, channel_fd: int) -> int:

@@ -67,7 +67,8 @@ class HermesHome:
                 "base_url": base_url,
                 "context_length": 128_000,
             },
-            "agent": {"api_max_retries": 1, "verify_on_stop": False},
+            # The probe asks several Pythons for their versions before each session's first request.
+            "agent": {"api_max_retries": 1, "verify_on_stop": False, "environment_probe": False},
             "security": {"tirith_enabled": False},
             # Else the first edit of a source file waits for a language server to be fetched.
             "lsp": {"enabled": False},
