@@ -96,9 +96,15 @@ class HermesBridge:
 
     def settle(self, session_id: str) -> None:
         """Take the session's marker away where nothing is left to be told."""
-        waiting = self.store.read("select 1 from sessions where session_id = ? and told = 0 limit 1", session_id)
-        if not waiting and not self.asking(session_id):
-            drop_marker(self.store.home, session_id)
+        if self._waits(session_id):
+            return
+        drop_marker(self.store.home, session_id)
+        if self._waits(session_id):  # a run was let go on just now
+            raise_marker(self.store.home, session_id)
+
+    def _waits(self, session_id: str) -> bool:
+        untold = self.store.read("select 1 from sessions where session_id = ? and told = 0 limit 1", session_id)
+        return bool(untold or self.asking(session_id))
 
     # -- what a person is shown unasked
 

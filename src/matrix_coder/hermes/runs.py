@@ -141,11 +141,11 @@ class ChatRuns:
         from ..engine.spawn import ensure_worker  # noqa: PLC0415 - routing must work without the engine
 
         bridge = self._bridge()
-        self._watch(session_id)
         live = bridge.live(session_id)
         results = [self._told_now(bridge, session_id, run) for run in bridge.untold(session_id)]
         parts = [*map(question_note, bridge.asking(session_id)), *map(live_note, live), *filter(None, results)]
         bridge.settle(session_id)
+        self._watch(session_id)
         if live:
             ensure_worker(self.home)
         return "\n\n".join(parts) or None
@@ -159,10 +159,8 @@ class ChatRuns:
         shown = False
         if self._shows_milestones():
             milestone = bridge.milestone(views.run_number(run.run_id), iterations=False)
-            if milestone is not None and bridge.claim(session_id, milestone):
-                surface.notice(milestone.text)
-            elif milestone is not None:
-                shown = True
+            if milestone is not None:
+                shown = not bridge.claim(session_id, milestone) or chats.print_lines(milestone.text)
         return result_note(run, self._report(run), shown=shown)
 
     def said(self, message: str, session_id: str) -> str | None:
