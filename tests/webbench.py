@@ -25,15 +25,19 @@ from matrix_coder.core.models import (
     StepReport,
     StepStatus,
     StepVerdict,
+    Unit,
     Usage,
 )
+from matrix_coder.core.names import Workflow
 from matrix_coder.core.registry import load_workflow
 from matrix_coder.core.render import report_markdown
 from matrix_coder.core.serde import dump
+from matrix_coder.core.units import UnitState
 from matrix_coder.engine import views
 from matrix_coder.engine.checks import Check, run_check
 from matrix_coder.engine.client import Limits
-from matrix_coder.engine.paths import run_dir
+from matrix_coder.engine.merge import Came
+from matrix_coder.engine.paths import run_dir, state_dir
 from matrix_coder.engine.spawn import worker_pid
 from matrix_coder.engine.store import Store
 from matrix_coder.engine.workspace import Trees
@@ -150,7 +154,7 @@ class Seeds:
         """A queued run; its number."""
         fields = {
             "workflow": workflow,
-            "definition": self.source,
+            "definition": load_workflow(workflow).source,
             "goal": goal,
             "workspace": str(workspace),
             "checks": json.dumps([asdict(Check(name="check-1", command=check))]),
@@ -171,11 +175,13 @@ class Seeds:
         trees: tuple[str, str] = ("", ""),
         status: StepStatus = StepStatus.DONE,
         seconds: float = 60.0,
+        role: str = "",
+        came: Came | None = None,
     ) -> None:
-        """One ended step with what it left."""
-        self.store.open_step(number, index, step=name, role=name, iteration=iteration)
+        """One ended step with what it left; `came` is what a unit came to."""
+        self.store.open_step(number, index, step=name, role=role or name, iteration=iteration)
         self.clock.now += seconds
-        used = usage or Usage(input_tokens=9_200, output_tokens=1_340, seconds=seconds - 4)
+        used = usage or Usage(input_tokens=9_200, output_tokens=1_340, seconds=seconds - 4, cost_usd=0.0477)
         self.store.update_step(
             number,
             index,
@@ -185,7 +191,7 @@ class Seeds:
             usage=json.dumps(dump(used)),
             tree_before=trees[0],
             tree_after=trees[1],
-            result="{}",
+            result=json.dumps(asdict(came)) if came else "{}",
             ended_at=self.clock(),
         )
         self.store.update_run(number, iteration=iteration)
@@ -290,6 +296,65 @@ class Seeds:
         self.clock.now += 300
         return number
 
+    def fanned(self, repo: Path, *, goal: str) -> int:
+        """An ended ultrawork run with a money budget: one unit merged, one failed and kept, one empty, one that read.
+
+        Tokens of the unit that failed have no price.
+        """
+        number = self.new(goal=goal, workspace=repo, workflow="ultrawork", limits=Limits(cap=1, money_usd=2.0))
+        trees = Trees(repo, run_dir(self.home, f"r{number}"))
+        start, made = trees.record(), {}
+        for name in ("api", "web"):
+            (repo / f"{name}.py").write_text(f"def {name}() -> int:\n    return 1\n")
+            made[name] = trees.record()
+            (repo / f"{name}.py").unlink()
+        trees.restore(made["api"], ["api.py"])
+        checkout = state_dir(self.home) / "units" / f"r{number}" / "4-web"
+        checkout.mkdir(parents=True)
+        self.store.update_run(number, status="running", started_at=self.clock(), start_tree=start)
+        plan = StepReport(verdict=StepVerdict.PASS, summary="Four units that can be done at once.", units=UNITS)
+        self.step(number, 1, "plan", 1, report=plan)
+        said = StepReport(verdict=StepVerdict.FAIL, summary="4 units: 1 merged, 1 done, 1 empty, 1 failed")
+        self.step(number, 2, "units", 1, report=said, usage=Usage(), role="executor", seconds=0)
+        came = (
+            Came(unit="api", state=UnitState.MERGED, base=start, tree=made["api"], files=("api.py",)),
+            Came(
+                unit="web",
+                state=UnitState.FAILED,
+                base=start,
+                tree=made["web"],
+                files=("web.py",),
+                checkout=str(checkout),
+                why="red in its own checkout: `pytest -q` (1 failed)",
+            ),
+            Came(unit="docs", state=UnitState.EMPTY, base=start, tree=start, why="it changed nothing"),
+            Came(unit="survey", state=UnitState.DONE, base=start, tree=start),
+        )
+        for index, (unit, one) in enumerate(zip(UNITS, came, strict=True), 3):
+            self._unit(number, index, unit, one)
+        self.store.update_step(number, 2, ended_at=self.clock())
+        aggregate = StepReport(verdict=StepVerdict.PASS, summary="The seams hold.")
+        self.step(number, 7, "aggregate", 1, report=aggregate, role="review")
+        self.store.end_run(number, RunOutcome.FAILED, reason="1 of 4 units failed: web", final_tree=made["api"])
+        self.clock.now += 300
+        return number
+
+    def _unit(self, number: int, index: int, unit: Unit, came: Came) -> None:
+        failed = came.state is UnitState.FAILED
+        used = Usage(input_tokens=4_100, output_tokens=600, seconds=50, cost_usd=0.0213)
+        self.step(
+            number,
+            index,
+            f"units/{unit.name}",
+            1,
+            report=StepReport(verdict=StepVerdict.PASS, summary=f"{unit.name} is as asked."),
+            usage=Usage(input_tokens=4_100, output_tokens=600, seconds=50, unpriced_tokens=4_700) if failed else used,
+            status=StepStatus.FAILED if failed else StepStatus.DONE,
+            role=unit.role,
+            came=came,
+        )
+        self.store.event(number, "unit", step=index, unit=unit.name, state=came.state, why=came.why)
+
     def _check(self, repo: Path, number: int, label: str, tree: str) -> Evidence:
         return run_check(
             Check(name="check-1", command="pytest -q"),
@@ -321,6 +386,12 @@ def _said(evidence: Evidence) -> StepReport:
     )
 
 
+UNITS = (
+    Unit(name="api", role="executor", goal="Serve the prices.", files=("api.py", "tests/test_api.py")),
+    Unit(name="web", role="executor", goal="Show the prices.", files=("web.py",)),
+    Unit(name="docs", role="executor", goal="Tell of the prices.", files=("docs/",)),
+    Unit(name="survey", role="explore", goal="Find who else shows prices.", topic="where prices are shown today"),
+)
 OUTCOMES = (
     (RunOutcome.VERIFIED, "make the login tests pass", "`pytest -q` failed on the starting tree and passes now"),
     (RunOutcome.UNVERIFIED, "tidy the CSS of the cart", "nothing broke; no check covers the goal (all were green)"),
@@ -335,10 +406,12 @@ OUTCOMES = (
 
 
 def seed_outcomes(seeds: Seeds) -> None:
-    """One ended run for each outcome."""
-    for outcome, goal, reason in OUTCOMES:
+    """One ended run for each outcome, of each workflow in turn."""
+    workflows = list(Workflow)
+    for at, (outcome, goal, reason) in enumerate(OUTCOMES):
         question = "Which provider, and is its sandbox reachable from here?" if outcome is RunOutcome.BLOCKED else ""
-        seeds.ended(outcome, goal, reason=reason, question=question)
+        workflow = workflows[at % len(workflows)].value
+        seeds.ended(outcome, goal, reason=reason, question=question, workflow=workflow)
 
 
 def many(seeds: Seeds, count: int) -> None:

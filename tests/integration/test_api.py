@@ -15,10 +15,14 @@ import pytest
 from fastapi.routing import APIRoute
 
 from conftest import CALC, TEST_CALC, make_repo
+from matrix_coder.core.intent_gate import decide
 from matrix_coder.core.models import Evidence, RunOutcome, StepReport, StepVerdict
+from matrix_coder.core.names import Workflow
+from matrix_coder.engine.client import Limits
 from matrix_coder.engine.paths import run_dir, state_dir
 from matrix_coder.engine.store import Store
 from matrix_coder.engine.workspace import Trees
+from matrix_coder.hermes.decisions import DecisionLog
 from matrix_coder.testing import HermesHome
 from matrix_coder.web.api import router
 from webbench import API, OUTCOMES, Dashboard, Seeds, end_worker, many, seed_outcomes
@@ -35,6 +39,8 @@ class Place:
         self.repo = make_repo(root / "repo", {"calc.py": CALC, "test_calc.py": TEST_CALC})
         self.seeds = Seeds(self.home.path)
         seed_outcomes(self.seeds)
+        shop = make_repo(root / "shop", {"a.txt": "1\n"})
+        self.fanned = f"r{self.seeds.fanned(shop, goal='show the prices')}"
         edits = [{"notes.md": "# tried\n"}, {"calc.py": CALC.replace("a - b", "a + b"), "docs/a file.md": "# a\n"}]
         self.mended = f"r{self.seeds.mended(self.repo, edits, goal='make the tests pass')}"
         self.dashboard = Dashboard(self.home)
@@ -94,8 +100,9 @@ def test_runs_when_listed_then_newest_first_with_outcome_iteration_and_cost(plac
     assert first["run_id"] == place.mended
     assert (first["outcome"], first["iteration"], first["cap"], first["steps"]) == ("verified", 2, 5, 4)
     assert (first["input_tokens"], first["output_tokens"]) == (4 * 9_200, 4 * 1_340)
-    assert page["total"] == len(OUTCOMES) + 1
-    assert page["counts"] == {str(o): 1 for o, _, _ in OUTCOMES} | {"verified": 2}
+    assert page["total"] == len(OUTCOMES) + 2
+    assert page["counts"] == {str(o): 1 for o, _, _ in OUTCOMES} | {"verified": 2, "failed": 2}
+    assert {r["workflow"] for r in page["runs"]} == set(Workflow)
     assert page["next_before"] is None
 
 
@@ -109,7 +116,7 @@ def test_runs_when_paged_then_each_comes_once(place: Place) -> None:
         if page["next_before"] is None:
             break
         query["before"] = page["next_before"]
-    assert seen == [f"r{n}" for n in range(len(OUTCOMES) + 1, 0, -1)]
+    assert seen == [f"r{n}" for n in range(len(OUTCOMES) + 2, 0, -1)]
 
 
 @pytest.mark.parametrize(
@@ -155,6 +162,45 @@ def test_run_when_asked_for_then_claims_and_proof_are_two_things(place: Place) -
     ]
     assert sorted(run["changed"]) == ["calc.py", "docs/a file.md", "notes.md"]
     assert [c["name"] for c in run["commands"]] == ["undo"]
+
+
+def test_run_when_it_has_cost_then_told_for_the_run_and_each_step_with_what_has_no_price(place: Place) -> None:
+    """Money is there in the list, the run and its steps; tokens without a price are counted apart; a limit is a bar."""
+    run = place.get(f"/runs/{place.fanned}")
+    row = next(r for r in place.get("/runs")["runs"] if r["run_id"] == place.fanned)
+    for told_of in (run["run"], row):
+        assert told_of["cost_usd"] == pytest.approx(2 * 0.0477 + 3 * 0.0213)
+        assert (told_of["unpriced_tokens"], told_of["money_usd"]) == (4_700, 2.0)
+    assert run["steps"][0]["cost_usd"] == 0.0477
+    assert [s["unpriced_tokens"] for s in run["steps"]] == [0, 0, 0, 4_700, 0, 0, 0]
+    (money,) = [b for b in run["budgets"] if b["name"] == "money"]
+    assert (money["used"], money["limit"]) == (pytest.approx(0.1593), 2.0)
+    assert [b["name"] for b in place.get(f"/runs/{place.mended}")["budgets"]] == ["iterations", "tokens", "seconds"]
+
+
+def test_units_when_a_step_is_made_of_them_then_each_tells_its_state_files_and_way_on(place: Place) -> None:
+    """Units come after their step: planned, what they came to, why, where their work is kept, what takes it later."""
+    run = place.get(f"/runs/{place.fanned}")
+    assert [u["name"] for u in run["steps"][0]["report"]["units"]] == ["api", "web", "docs", "survey"]
+    units = {s["unit"]["name"]: s["unit"] | {"diff": s["has_diff"]} for s in run["steps"] if s["unit"]}
+    assert {n: u["state"] for n, u in units.items()} == {
+        "api": "merged",
+        "web": "failed",
+        "docs": "empty",
+        "survey": "done",
+    }
+    web = units["web"]
+    assert (web["files"], web["owns"], web["goal"]) == (["web.py"], ["web.py"], "Show the prices.")
+    assert web["why"].startswith("red in its own checkout")
+    assert Path(web["checkout"]).is_dir()
+    assert web["command"] == f"matrix-coder merge {place.fanned} web"
+    assert (units["api"]["command"], units["survey"]["topic"]) == ("", "where prices are shown today")
+    assert [units[n]["diff"] for n in units] == [True, True, False, False]
+    for step, name in ((3, "api.py"), (4, "web.py")):
+        (file,) = place.get(f"/runs/{place.fanned}/steps/{step}/diff")["files"]
+        assert (file["path"], file["change"]) == (name, "added")
+    offered = {c["name"]: c["arguments"] for c in run["commands"]}
+    assert offered["merge"][0]["choices"] == ["web"]
 
 
 def test_output_when_read_backwards_then_it_is_whole(place: Place) -> None:
@@ -316,6 +362,16 @@ def test_errors_when_something_is_not_there_then_json_with_the_next_step(
         ({"name": "steer"}, 400, "input"),
         ({"name": "raise", "arguments": {"cap": "many"}}, 400, "input"),
         ({"name": "raise"}, 400, "input"),
+        ({"name": "raise", "arguments": {"cap": "nan"}}, 400, "input"),
+        ({"name": "raise", "arguments": {"tokens": "inf"}}, 400, "input"),
+        ({"name": "raise", "arguments": {"money": 5}}, 400, "input"),
+        ({"name": "undo", "arguments": {"step": 99}}, 400, "input"),
+        ({"name": "merge"}, 400, "input"),
+        ({"name": "merge", "arguments": {"unit": "no such unit"}}, 400, "input"),
+        ({"name": "take"}, 400, "input"),
+        ({"name": "resume"}, 400, "input"),
+        ({"name": "approve"}, 400, "input"),
+        ({"name": "answer", "arguments": {"text": "yes"}}, 400, "input"),
         ({"name": "explode"}, 404, "command_unknown"),
         ({"name": "cancel", "arguments": {"force": "yes"}}, 400, "input"),
         ({"name": "cancel", "more": 1}, 422, "request"),
@@ -360,7 +416,7 @@ def test_cancel_when_the_run_is_live_then_it_ends_as_cancelled_and_the_stream_te
 
 def test_steer_and_raise_when_the_run_is_live_then_the_worker_will_find_them(place: Place) -> None:
     """Commands with arguments reach the store as the terminal's do: a word for the next step, and larger limits."""
-    number = place.seeds.new(goal="to be steered", workspace=place.home.root / "steered")
+    number = place.seeds.new(goal="to be steered", workspace=place.home.root / "steered", limits=Limits(money_usd=1.5))
     try:
         commands = f"/runs/r{number}/commands"
         steered = place.http.post(commands, json={"name": "steer", "arguments": {"text": "mind the tests"}})
@@ -368,13 +424,15 @@ def test_steer_and_raise_when_the_run_is_live_then_the_worker_will_find_them(pla
         raised = place.http.post(commands, json={"name": "raise", "arguments": {"cap": 9, "minutes": "240"}})
         assert raised.json()["run"]["cap"] == 9
         budgets = {b["name"]: b["limit"] for b in place.get(f"/runs/r{number}")["budgets"]}
-        assert budgets == {"iterations": 9, "tokens": 2_000_000, "seconds": 240 * 60}
+        assert budgets == {"iterations": 9, "tokens": 2_000_000, "seconds": 240 * 60, "money": 1.5}
+        more = place.http.post(commands, json={"name": "raise", "arguments": {"money": "4.25"}})
+        assert more.json()["run"]["money_usd"] == 4.25
         less = place.http.post(commands, json={"name": "raise", "arguments": {"cap": 2}})
         assert problem(less) == (400, "input")
         paused = place.http.post(commands, json={"name": "pause"})
         assert paused.json()["message"] == f"r{number} waits before its next step."
         rows = place.seeds.store.read("select kind, text from controls where run_id = ? order by id", number)
-        assert [r["kind"] for r in rows] == ["steer", "raise", "pause"]
+        assert [r["kind"] for r in rows] == ["steer", "raise", "raise", "pause"]
         assert rows[0]["text"] == "mind the tests"
     finally:
         place.seeds.store.end_run(number, RunOutcome.CANCELLED)
@@ -395,7 +453,7 @@ def test_undo_when_asked_for_then_the_files_are_as_before_the_run(place: Place, 
     place.seeds.store.end_run(number, RunOutcome.FAILED, final_tree=after)
     try:
         answer = place.http.post(f"/runs/r{number}/commands", json={"name": "undo"})
-        assert answer.json()["message"] == f"2 file(s) are as they were before r{number}."
+        assert answer.json()["message"] == f"2 files are as before r{number}."
         assert (repo / "a.txt").read_text() == "before\n"
         assert not (repo / "b.txt").exists()
     finally:
@@ -447,10 +505,33 @@ def test_route_when_a_message_is_sent_then_decision_and_signals_and_nothing_star
     assert place.get("/runs")["total"] == before
 
 
+def test_decisions_when_chats_made_some_then_told_session_by_session(place: Place) -> None:
+    """The routing page gets what chats decided, with the signals: the newest session first, any other by its id."""
+    assert place.get("/decisions")["sessions"] == []
+    log = DecisionLog(place.home.path)
+    for session, text in (("s one", "review the auth endpoint"), ("s/two", "hello"), ("s/two", "fix README typo")):
+        log.add(session, text, decide(text))
+    newest = place.get("/decisions")
+    assert (newest["session_id"], newest["remembers"]) == ("s/two", True)
+    assert [s["session_id"] for s in newest["sessions"]] == ["s/two", "s one"]
+    assert [(d["message"], d["decision"]["outcome"]) for d in newest["decisions"]] == [
+        ("fix README typo", "C"),
+        ("hello", "B"),
+    ]
+    (one,) = place.get("/decisions", session="s one")["decisions"]
+    assert one["decision"]["route"] == "review:security@backend-api"
+    assert one["decision"]["signals"]
+    assert place.get("/decisions", session="nobody")["decisions"] == []
+    next(iter(log.folder.iterdir())).write_text('{"session_id": 1, "at": "x", "message": 2, "cut": 3, "decision": {}}')
+    assert len(place.get("/decisions")["sessions"]) == 1
+
+
 def test_settings_when_some_are_set_then_each_says_where_it_comes_from(place: Place) -> None:
     """Effective values are shown with their source, and read anew each time."""
     rows = {s["name"]: s for s in place.get("/settings")["settings"]}
     assert (rows["limits.cap"]["value"], rows["limits.cap"]["source"]) == ("5", "built-in default")
+    assert (rows["limits.money"]["value"], rows["routing.remember"]["value"]) == ("0", "true")
+    assert [name for name, row in rows.items() if not row["what"]] == []
     nest: Any = {"limits": {"cap": 9}, "kanban": {"mirror": "off"}}
     for key in reversed(SETTINGS):
         nest = {key: nest}

@@ -2,7 +2,7 @@
 import { Failed, post } from "./api";
 import { React, useEffect, useId, useRef, useState } from "./sdk";
 import type { Element } from "./sdk";
-import type { CommandAnswer, CommandOffer, Problem } from "./types";
+import type { CommandAnswer, CommandArgument, CommandOffer, Problem } from "./types";
 import { Text, Trouble } from "./ui";
 
 export function Commands({ run, offers, done }: { run: string; offers: CommandOffer[]; done: () => void }): Element {
@@ -48,7 +48,7 @@ export function Commands({ run, offers, done }: { run: string; offers: CommandOf
         ))}
       </div>
       <p className="mc-said" role="status">
-        <Text>{said}</Text>
+        <Text>{busy ? "Being done …" : said}</Text>
       </p>
       {problem && <Trouble problem={problem} />}
       {asking && <Ask offer={asking} leave={() => setAsking(null)} go={(values) => void give(asking, values)} />}
@@ -62,7 +62,9 @@ function Ask({ offer, leave, go }: {
   go: (values: Record<string, string | number>) => void;
 }): Element {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [values, setValues] = useState<Record<string, string>>({});
+  const [values, setValues] = useState<Record<string, string>>(() =>
+    Object.fromEntries(offer.arguments.map((a) => [a.name, a.choices[0] ?? ""])),
+  );
   const id = useId();
   useEffect(() => {
     dialog.current?.showModal();
@@ -80,11 +82,10 @@ function Ask({ offer, leave, go }: {
         {offer.arguments.map((argument) => (
           <label key={argument.name} className="mc-field">
             {argument.label}
-            <input
-              type={argument.kind}
-              required={argument.required}
+            <Value
+              argument={argument}
               value={values[argument.name] ?? ""}
-              onChange={(event) => setValues({ ...values, [argument.name]: event.target.value })}
+              change={(value) => setValues({ ...values, [argument.name]: value })}
             />
           </label>
         ))}
@@ -98,5 +99,33 @@ function Ask({ offer, leave, go }: {
         </div>
       </form>
     </dialog>
+  );
+}
+
+function Value({ argument, value, change }: {
+  argument: CommandArgument;
+  value: string;
+  change: (value: string) => void;
+}): Element {
+  if (argument.kind === "choice") {
+    return (
+      <select value={value} required={argument.required} onChange={(event) => change(event.target.value)}>
+        {argument.choices.map((choice) => (
+          <option key={choice} value={choice}>
+            {choice}
+          </option>
+        ))}
+      </select>
+    );
+  }
+  return (
+    <input
+      type={argument.kind}
+      step={argument.kind === "number" ? "any" : undefined}
+      min={argument.kind === "number" ? 0 : undefined}
+      required={argument.required}
+      value={value}
+      onChange={(event) => change(event.target.value)}
+    />
   );
 }

@@ -24,6 +24,12 @@ function checks(rows: unknown): string {
     .join(", ");
 }
 
+function files(data: Record<string, unknown>): string {
+  const names = data["files"];
+  if (typeof names === "number") return `${names} files`;
+  return Array.isArray(names) ? names.map(String).join(", ") : "";
+}
+
 const TEXTS: Record<string, (data: Record<string, unknown>) => string> = {
   queued: () => "waits for the worker",
   baseline: (d) => `starting tree: ${checks(d["checks"]) || "no check found"}`,
@@ -38,6 +44,27 @@ const TEXTS: Record<string, (data: Record<string, unknown>) => string> = {
       verified ? ` | verified: ${verified}` : ""
     }`;
   },
+  waiting: (d) => `waits ${word(d, "seconds")} s: ${word(d, "words")}`,
+  written: (d) => `step ${word(d, "step")} wrote though it only reads, and is put back: ${files(d)}`,
+  unit: (d) => {
+    const why = word(d, "why");
+    return `unit ${word(d, "unit")} is ${word(d, "state")}${why ? `: ${why}` : ""} ${files(d)}`;
+  },
+  overlap: (d) => {
+    const pairs = Array.isArray(d["pairs"]) ? d["pairs"].map(String).join("; ") : "";
+    return `units overlap, ${d["asked_again"] === true ? "the plan is asked for again" : "they become one"}: ${pairs}`;
+  },
+  tampering: (d) => `${d["certain"] === true ? "the tests were gamed" : "the tests may be gamed"}: ${word(d, "text")}`,
+  unpriced: (d) => word(d, "words"),
+  paused: (d) => `is paused: ${word(d, "reason")}`,
+  reopened: () => "goes on",
+  undone: (d) => `${files(d)} put back as they were before ${d["step"] ? `step ${word(d, "step")}` : "the run"}`,
+  taken: (d) => `${files(d)} brought into the repository`,
+  steer: (d) => `a person says: ${word(d, "text")}`,
+  answer: (d) => `a person answers: ${word(d, "text")}`,
+  raise: (d) => `a person allows more: ${word(d, "text")}`,
+  approve: () => "a person approves",
+  pause: () => "was asked to wait before its next step",
   cancel: () => "was asked to stop",
   ended: (d) => `ended: ${word(d, "outcome")} ${word(d, "reason")}`,
 };

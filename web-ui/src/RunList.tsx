@@ -1,7 +1,7 @@
 // All runs, newest first: outcome, workflow, goal, iteration, age, cost.
 import { Failed, call, useResource } from "./api";
 import { useEvents } from "./follow";
-import { age, count, moment, outcomeWord, tokens } from "./format";
+import { age, cost, count, moment, outcomeWord, tokens, usedTokens } from "./format";
 import { React, useEffect, useMemo, useRef, useState } from "./sdk";
 import type { Element } from "./sdk";
 import type { Problem, RunEvent, RunPage, RunSummary } from "./types";
@@ -22,8 +22,8 @@ const STATES = [
   "cancelled",
   "failed",
 ];
-// What changes a row of the list; a tool call of a specialist does not.
-const CHANGES = new Set(["queued", "step", "attempt", "verdict", "ended", "baseline"]);
+// What changes nothing that a list or a run's own answer holds, such as a tool call of a specialist.
+export const NO_CHANGE = new Set(["tool", "retry", "written", "overlap"]);
 
 function addressOf(state: string, text: string, limit: number, before?: number): string {
   const query = new URLSearchParams({ limit: String(limit) });
@@ -83,7 +83,7 @@ export function RunList(): Element {
   const from = useRef<number | null>(null);
   if (page.data && from.current === null) from.current = page.data.last_event;
   const link = useEvents("/events", from.current, (events: RunEvent[]) => {
-    if (!events.some((e) => CHANGES.has(e.kind))) return;
+    if (events.every((e) => NO_CHANGE.has(e.kind))) return;
     clearTimeout(due.current);
     due.current = setTimeout(page.reload, 150);
   });
@@ -121,7 +121,7 @@ export function RunList(): Element {
             <span>Goal</span>
             <span>Iteration</span>
             <span>Started</span>
-            <span>Tokens</span>
+            <span>Cost</span>
           </div>
           <ul className="mc-list" aria-label="Runs">
             {runs.map((run) => (
@@ -197,7 +197,7 @@ function Empty({ filtered }: { filtered: boolean }): Element {
 
 const Row = React.memo(function Row({ run, now }: { run: RunSummary; now: number }): Element {
   const state = stateOf(run);
-  const used = run.input_tokens + run.output_tokens;
+  const money = cost(run);
   return (
     <li>
       <Link className="mc-row" to={{ view: "run", id: run.run_id, tab: "steps" }}>
@@ -223,8 +223,9 @@ const Row = React.memo(function Row({ run, now }: { run: RunSummary; now: number
         <span className="mc-cell" data-label="started" title={moment(run.created_at)}>
           {age(run.created_at, now)}
         </span>
-        <span className="mc-cell" data-label="tokens" title={`${run.input_tokens} in, ${run.output_tokens} out`}>
-          {tokens(used)}
+        <span className="mc-cell mc-cell-cost" title={`${run.input_tokens} tokens in, ${run.output_tokens} out`}>
+          {money && <span className={run.cost_usd > 0 ? undefined : "mc-dim"}>{money}</span>}{" "}
+          <span className="mc-dim">{tokens(usedTokens(run))} tokens</span>
         </span>
       </Link>
     </li>

@@ -5,18 +5,16 @@ import { Commands } from "./Commands";
 import { DiffView } from "./DiffView";
 import { Events, KEPT_EVENTS } from "./Events";
 import { useEvents } from "./follow";
-import { age, duration, moment, outcomeWord, tokens } from "./format";
+import { age, cost, count, dollars, duration, moment, outcomeWord, tokens, usedTokens } from "./format";
 import { Link, LinkDot } from "./Link";
-import { stateOf } from "./RunList";
+import { NO_CHANGE, stateOf } from "./RunList";
 import { React, useRef, useState } from "./sdk";
 import type { Element } from "./sdk";
 import { Timeline } from "./Timeline";
-import type { Budget, ReportText, RunDetail, RunEvent } from "./types";
+import type { Budget, ReportText, RunDetail, RunEvent, RunSummary } from "./types";
 import { Bar, Loading, Long, Output, Panel, Pill, TabPanel, Tabs, Text, Trouble, toneOf, useNow } from "./ui";
 import { goTo } from "./where";
 
-// A tool call of a specialist changes nothing that the run's own answer holds.
-const NO_CHANGE = new Set(["tool"]);
 const GATHER_MS = 120;
 
 interface Seen {
@@ -63,6 +61,7 @@ export function RunView({ id, tab }: { id: string; tab: string }): Element {
             </Panel>
             <Panel title="Budgets">
               <Budgets budgets={detail.budgets} />
+              <Cost run={detail.run} />
             </Panel>
           </div>
           <Tabs
@@ -128,6 +127,7 @@ function Head({ detail, now, link, reload }: {
       )}
       <dl className="mc-facts">
         <Fact name="workspace" value={run.workspace} />
+        {run.origin && <Fact name="for the repository" value={run.origin} />}
         {run.domain && <Fact name="domain" value={run.domain} />}
         <Fact name="started" value={age(begun, now)} title={moment(begun)} />
         <Fact name={run.ended_at ? "took" : "runs for"} value={duration((run.ended_at || now) - begun)} />
@@ -153,8 +153,14 @@ const SHOW: Record<Budget["name"], (n: number) => string> = {
   iterations: (n) => String(n),
   tokens,
   seconds: duration,
+  money: dollars,
 };
-const LABELS: Record<Budget["name"], string> = { iterations: "Iterations", tokens: "Tokens", seconds: "Time of work" };
+const LABELS: Record<Budget["name"], string> = {
+  iterations: "Iterations",
+  tokens: "Tokens",
+  seconds: "Time of work",
+  money: "Money",
+};
 
 function Budgets({ budgets }: { budgets: Budget[] }): Element {
   return (
@@ -163,6 +169,23 @@ function Budgets({ budgets }: { budgets: Budget[] }): Element {
         <Bar key={b.name} label={LABELS[b.name]} used={b.used} limit={b.limit} show={SHOW[b.name]} />
       ))}
     </>
+  );
+}
+
+// All that the run cost, and what of it nobody can tell.
+function Cost({ run }: { run: RunSummary }): Element | null {
+  const money = cost(run);
+  if (!money) return null;
+  return (
+    <p className="mc-cost">
+      <span>{run.outcome ? "Cost" : "Cost so far"}</span> <strong>{money}</strong>
+      {run.unpriced_tokens > 0 && (
+        <span className="mc-dim">
+          {count(run.unpriced_tokens, "token")} of {usedTokens(run).toLocaleString("en")} had no price the host knows
+          {run.money_usd > 0 && "; the money budget does not count them"}
+        </span>
+      )}
+    </p>
   );
 }
 

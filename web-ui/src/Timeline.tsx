@@ -1,10 +1,11 @@
 // The steps of a run on a time line: who, what was claimed, what was verified, how long, how much.
 import { CheckDetail, CheckPill } from "./Checks";
 import { DiffView } from "./DiffView";
-import { duration, moment, tokens } from "./format";
+import { cost, duration, moment, spent, tokens, usedTokens } from "./format";
 import { React, useId, useState } from "./sdk";
 import type { Element } from "./sdk";
 import type { ReportShape, StepShape } from "./types";
+import { UnitFacts, UnitPill, Units } from "./Units";
 import { Long, Pill, Text, toneOf } from "./ui";
 
 interface Span {
@@ -19,13 +20,33 @@ function spanOf(steps: StepShape[], now: number): Span {
 }
 
 function routeOf(step: StepShape): string {
+  if (step.unit) return step.unit.name;
   return step.role + (step.lens ? `:${step.lens}` : "") + (step.domain ? `@${step.domain}` : "");
 }
 
-function iterationsOf(steps: StepShape[]): [number, StepShape[]][] {
-  const groups = new Map<number, StepShape[]>();
-  for (const step of steps) groups.set(step.iteration, [...(groups.get(step.iteration) ?? []), step]);
-  return [...groups];
+interface Whole {
+  step: StepShape;
+  units: StepShape[];
+}
+
+interface Turn {
+  iteration: number;
+  steps: StepShape[];
+  wholes: Whole[];
+}
+
+// The steps by iteration, each unit below the step that it is a part of.
+function turnsOf(steps: StepShape[]): Turn[] {
+  const turns = new Map<number, Turn>();
+  for (const step of steps) {
+    const turn = turns.get(step.iteration) ?? { iteration: step.iteration, steps: [], wholes: [] };
+    turns.set(step.iteration, turn);
+    turn.steps.push(step);
+    const whole = step.unit ? turn.wholes[turn.wholes.length - 1] : undefined;
+    if (whole && step.name.startsWith(`${whole.step.name}/`)) whole.units.push(step);
+    else turn.wholes.push({ step, units: [] });
+  }
+  return [...turns.values()];
 }
 
 export function Timeline({ run, steps, now, cap }: {
@@ -40,19 +61,43 @@ export function Timeline({ run, steps, now, cap }: {
   const span = spanOf(steps, now);
   return (
     <div className="mc-timeline">
-      {iterationsOf(steps).map(([iteration, group]) => (
-        <section key={iteration} aria-label={`Iteration ${iteration}`}>
+      {turnsOf(steps).map((turn) => (
+        <section key={turn.iteration} aria-label={`Iteration ${turn.iteration}`}>
           <h4 className="mc-iteration">
-            Iteration {iteration} <span className="mc-dim">of {cap}</span>
+            <span>
+              Iteration {turn.iteration} <span className="mc-dim">of {cap}</span>
+            </span>
+            <Used of={turn.steps} />
           </h4>
           <ol className="mc-steps">
-            {group.map((step) => (
-              <Step key={step.number} run={run} step={step} span={span} now={step.ended_at ? 0 : now} />
+            {turn.wholes.map(({ step, units }) => (
+              <li key={step.number} className="mc-step">
+                <Step run={run} step={step} span={span} now={step.ended_at ? 0 : now} />
+                {units.length > 0 && (
+                  <ol className="mc-units" aria-label={`Units of step ${step.number}`}>
+                    {units.map((unit) => (
+                      <li key={unit.number} className="mc-unit">
+                        <Step run={run} step={unit} span={span} now={unit.ended_at ? 0 : now} />
+                      </li>
+                    ))}
+                  </ol>
+                )}
+              </li>
             ))}
           </ol>
         </section>
       ))}
     </div>
+  );
+}
+
+function Used({ of }: { of: StepShape[] }): Element {
+  const used = spent(of);
+  const money = cost(used);
+  return (
+    <span className="mc-dim">
+      {tokens(usedTokens(used))} tokens{money && `, ${money}`}
+    </span>
   );
 }
 
@@ -72,12 +117,20 @@ const Step = React.memo(function Step({ run, step, span, now }: {
   const claimed = cutOff ? "cut off" : step.report?.verdict ?? step.status;
   // Colour is for what was verified; a claim has none to give.
   const proved = step.evidence.length === 0 ? "plain" : step.evidence.every((c) => c.passed) ? "ok" : "bad";
+  const money = cost(step);
   return (
-    <li className="mc-step">
+    <>
       <button type="button" className="mc-step-head" aria-expanded={open} aria-controls={id} onClick={() => setOpen(!open)}>
         <span className="mc-caret" aria-hidden="true" />
         <span className="mc-step-name">
           <span className="mc-dim">{step.number}.</span> <Text>{routeOf(step)}</Text>
+          {step.unit && (
+            <span className="mc-dim">
+              {" "}
+              <Text>{step.role}</Text>
+            </span>
+          )}
+          {step.unit && <UnitPill unit={step.unit} live={live} />}
           {step.attempt > 1 && <span className="mc-dim"> attempt {step.attempt}</span>}
         </span>
         <span className="mc-step-claim">
@@ -97,7 +150,8 @@ const Step = React.memo(function Step({ run, step, span, now }: {
           )}
         </span>
         <span className="mc-step-cost">
-          {duration(took)} <span className="mc-dim">{tokens(step.input_tokens + step.output_tokens)} tokens</span>
+          {duration(took)} <span className="mc-dim">{tokens(usedTokens(step))} tokens</span>
+          {money && <span className="mc-money">{money}</span>}
         </span>
         <span className="mc-track" aria-hidden="true">
           <span
@@ -114,7 +168,7 @@ const Step = React.memo(function Step({ run, step, span, now }: {
       <div id={id} hidden={!open} className="mc-step-body">
         {open && <StepBody run={run} step={step} />}
       </div>
-    </li>
+    </>
   );
 });
 
@@ -122,12 +176,13 @@ function StepBody({ run, step }: { run: string; step: StepShape }): Element {
   const [diff, setDiff] = useState(false);
   return (
     <>
+      {step.unit && <UnitFacts unit={step.unit} />}
       {step.report ? (
         <Report report={step.report} />
       ) : (
         <p className="mc-note">No report {step.ended_at ? "was handed in." : "yet."}</p>
       )}
-      {step.note && (
+      {step.note && !step.unit?.state && (
         <p className="mc-note">
           <Text>{step.note}</Text>
         </p>
@@ -144,6 +199,8 @@ function StepBody({ run, step }: { run: string; step: StepShape }): Element {
         began {moment(step.started_at)}
         {step.ended_at ? `, ended ${moment(step.ended_at)}` : ""}; {step.input_tokens.toLocaleString("en")} tokens in,{" "}
         {step.output_tokens.toLocaleString("en")} out
+        {cost(step) && `, ${cost(step)}`}
+        {step.unpriced_tokens > 0 && ` (${step.unpriced_tokens.toLocaleString("en")} tokens had no price)`}
         {step.child_session && (
           <>
             ; session <Text>{step.child_session}</Text>
@@ -212,6 +269,7 @@ function Report({ report }: { report: ReportShape }): Element {
       {report.dropped_findings > 0 && (
         <p className="mc-dim">{report.dropped_findings} more named a place that does not exist, and was dropped.</p>
       )}
+      <Units units={report.units} />
       <Texts title="Open questions" texts={report.open_questions} />
       <Texts title="What is good" texts={report.positive_observations} />
       {report.recommendation && <Texts title="Recommendation" texts={[report.recommendation]} />}

@@ -40,3 +40,38 @@ const WORDS: Record<string, string> = {
 export function outcomeWord(state: string): string {
   return WORDS[state] ?? state.replaceAll("_", " ");
 }
+
+// `$5.02`; less than a dime to the hundredth of a cent, and never less than that for more than nothing.
+export function dollars(amount: number): string {
+  const shown = amount > 0 ? Math.max(amount, 0.0001) : 0;
+  const cents = shown >= 0.1 || shown.toFixed(4).endsWith("00");
+  if (!cents) return `$${shown.toFixed(4)}`;
+  return `$${shown.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+}
+
+export interface Spent {
+  input_tokens: number;
+  output_tokens: number;
+  cost_usd: number;
+  unpriced_tokens: number;
+}
+
+export function spent(parts: Spent[]): Spent {
+  const sum = (key: keyof Spent): number => parts.reduce((all, part) => all + part[key], 0);
+  return {
+    input_tokens: sum("input_tokens"),
+    output_tokens: sum("output_tokens"),
+    cost_usd: sum("cost_usd"),
+    unpriced_tokens: sum("unpriced_tokens"),
+  };
+}
+
+export function usedTokens(used: Spent): number {
+  return used.input_tokens + used.output_tokens;
+}
+
+// What it cost, as far as the host knows prices; empty where nothing was used.
+export function cost(used: Spent): string {
+  if (used.unpriced_tokens > 0) return used.cost_usd > 0 ? `at least ${dollars(used.cost_usd)}` : "no price known";
+  return usedTokens(used) > 0 ? dollars(used.cost_usd) : "";
+}

@@ -10,6 +10,7 @@ export interface RunSummary {
   workflow: string;
   goal: string;
   workspace: string;
+  origin: string;
   session_id: string;
   domain: string;
   status: string;
@@ -20,6 +21,9 @@ export interface RunSummary {
   steps: number;
   input_tokens: number;
   output_tokens: number;
+  cost_usd: number;
+  unpriced_tokens: number;
+  money_usd: number;
   seconds: number;
   created_at: number;
   started_at: number;
@@ -56,6 +60,14 @@ export interface FindingShape {
   line: number | null;
 }
 
+export interface PlannedUnit {
+  name: string;
+  role: string;
+  goal: string;
+  files: string[];
+  topic: string;
+}
+
 export interface ReportShape {
   verdict: string;
   summary: string;
@@ -64,6 +76,20 @@ export interface ReportShape {
   positive_observations: string[];
   recommendation: string;
   dropped_findings: number;
+  units: PlannedUnit[];
+}
+
+export interface UnitShape {
+  name: string;
+  state: "" | "ready" | "merging" | "merged" | "done" | "empty" | "failed";
+  goal: string;
+  owns: string[];
+  topic: string;
+  why: string;
+  files: string[];
+  files_total: number;
+  checkout: string;
+  command: string;
 }
 
 export interface StepShape {
@@ -80,15 +106,18 @@ export interface StepShape {
   note: string;
   input_tokens: number;
   output_tokens: number;
+  cost_usd: number;
+  unpriced_tokens: number;
   seconds: number;
   started_at: number;
   ended_at: number;
   child_session: string;
   has_diff: boolean;
+  unit: UnitShape | null;
 }
 
 export interface Budget {
-  name: "iterations" | "tokens" | "seconds";
+  name: "iterations" | "tokens" | "seconds" | "money";
   used: number;
   limit: number;
 }
@@ -96,8 +125,9 @@ export interface Budget {
 export interface CommandArgument {
   name: string;
   label: string;
-  kind: "text" | "number";
+  kind: "text" | "number" | "choice";
   required: boolean;
+  choices: string[];
 }
 
 export interface CommandOffer {
@@ -198,6 +228,29 @@ export interface RouteAnswer {
   roles: Record<string, number>;
   runner_up: string | null;
   masked: string[];
+}
+
+export interface KeptDecision {
+  at: number;
+  message: string;
+  cut: boolean;
+  decision: RouteAnswer;
+}
+
+export interface DecidedSession {
+  session_id: string;
+  at: number;
+  message: string;
+  outcome: string;
+  route: string | null;
+}
+
+export interface DecisionsAnswer {
+  remembers: boolean;
+  sessions: DecidedSession[];
+  session_id: string;
+  decisions: KeptDecision[];
+  now: number;
 }
 
 export interface Setting {

@@ -99,9 +99,9 @@ class DecisionLog:
 
     def sessions(self) -> list[Kept]:
         """The newest decision of each session, newest session first."""
-        files = sorted(self._files(), key=lambda f: f[0], reverse=True)
-        newest = (next(iter(_read_back(file)), None) for _, file in files)
-        return [kept for kept in newest if kept is not None]
+        newest = (next(_read_back(file), None) for _, file in self._files())
+        found = [kept for kept in newest if kept is not None and isinstance(kept.at, float | int)]
+        return sorted(found, key=lambda kept: kept.at, reverse=True)
 
     def of(self, session_id: str) -> list[Kept]:
         """The session's last decisions, newest first."""
@@ -187,9 +187,11 @@ def _read_back(file: Path) -> Iterator[Kept]:
         return
     for line in reversed(lines):
         try:
-            yield Kept(**json.loads(line))
+            kept = Kept(**json.loads(line))
         except (ValueError, TypeError):
             continue
+        if isinstance(kept.decision, dict):
+            yield kept
 
 
 def _rewrite(file: Path) -> None:

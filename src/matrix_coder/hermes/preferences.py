@@ -18,6 +18,11 @@ _MOST_PHRASES = 200
 _LONGEST_PHRASE = 200
 
 
+def switched_off() -> bool:
+    """Whether this process's environment says that nothing is to be inferred."""
+    return os.environ.get(SWITCH, "").strip().lower() in _OFF
+
+
 class Preferences:
     """The preferences under one HERMES_HOME. Read when a turn is about to get something, and only if they changed."""
 
@@ -31,7 +36,7 @@ class Preferences:
 
     def allows(self, message: str, session_id: str) -> bool:
         """Whether something may be inferred from this message."""
-        if os.environ.get(SWITCH, "").strip().lower() in _OFF or not self._implicit():
+        if switched_off() or not self._implicit():
             return False
         self._refresh()
         lowered = message.lower()

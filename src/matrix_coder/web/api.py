@@ -20,10 +20,12 @@ from ..engine.store import Store
 from ..hermes.words import apply_words
 from . import configuration, diffs, outputs, runs, stream
 from .commands import carry_out
+from .decided import decisions_answer, route_answer
 from .problems import ProblemRoute
 from .shapes import (
     CommandAnswer,
     CommandRequest,
+    DecisionsAnswer,
     Diff,
     DiffFile,
     EvidenceDetail,
@@ -151,9 +153,13 @@ def _events(request: Request, number: int | None, after: int) -> StreamingRespon
 def post_route(asked: RouteRequest) -> RouteAnswer:
     """How a message would be routed, and why. Nothing starts."""
     apply_words()
-    told = explain(asked.text)
-    kept: dict[str, Any] = {key: told[key] for key in RouteAnswer.model_fields if key in told}
-    return RouteAnswer.model_validate({"score": None, "roles": {}, "runner_up": None, "masked": []} | kept)
+    return route_answer(explain(asked.text))
+
+
+@router.get("/decisions")
+def get_decisions(session: Annotated[str, Query(max_length=300)] = "") -> DecisionsAnswer:
+    """The last decisions of a chat session, or of the newest, and which sessions there are."""
+    return decisions_answer(hermes_home(), session)
 
 
 @router.get("/settings")

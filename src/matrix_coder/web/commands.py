@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..core.errors import InputError
@@ -42,6 +43,10 @@ def _can_resume(run: RunView) -> bool:
     return run.outcome is RunOutcome.FAILED or (run.status is RunStatus.PAUSED and not _waits_for_approval(run))
 
 
+def _can_be_taken(run: RunView) -> bool:
+    return bool(run.origin) and run.status is RunStatus.ENDED
+
+
 def _can_be_raised(run: RunView) -> bool:
     return _is_live(run) or run.outcome in (RunOutcome.CAP_REACHED, RunOutcome.BUDGET)
 
@@ -74,45 +79,71 @@ def _answer(client: Client, run_id: str, arguments: Arguments) -> str:
 
 
 def _raise(client: Client, run_id: str, arguments: Arguments) -> str:
-    cap, tokens, minutes = (_number(arguments, name) for name in ("cap", "tokens", "minutes"))
-    if cap is None and tokens is None and minutes is None:
-        raise InputError("a new cap, number of tokens or minutes", "none of them", "give at least one")
+    cap, tokens, minutes, money = (_number(arguments, name) for name in ("cap", "tokens", "minutes", "money"))
+    if cap is None and tokens is None and minutes is None and money is None:
+        raise InputError("a new cap, number of tokens, minutes or dollars", "none of them", "give at least one")
     run = client.raise_limits(
         run_id,
         cap=None if cap is None else int(cap),
         tokens=None if tokens is None else int(tokens),
         budget_s=None if minutes is None else minutes * 60,
+        money_usd=money,
     )
     return f"{run.run_id} may use more."
 
 
-def _undo(client: Client, run_id: str, _: Arguments) -> str:
-    paths = client.undo(run_id)
-    return f"{len(paths)} file(s) are as they were before {run_id}."
+def _undo(client: Client, run_id: str, arguments: Arguments) -> str:
+    step = _number(arguments, "step")
+    paths = client.undo(run_id, None if step is None else int(step))
+    before = run_id if step is None else f"step {int(step)} of {run_id}"
+    return f"{_files(paths)} as before {before}." if paths else "There was nothing to put back."
+
+
+def _merge(client: Client, run_id: str, arguments: Arguments) -> str:
+    unit = str(arguments["unit"])
+    paths = client.merge(run_id, unit)
+    return f"{unit} is merged, and the checks are as good as before: {_files(paths)} taken from it."
+
+
+def _take(client: Client, run_id: str, _: Arguments) -> str:
+    paths = client.take(run_id)
+    return f"{_files(paths)} brought into the repository." if paths else "There was nothing to bring."
+
+
+def _files(paths: Sequence[str]) -> str:
+    return "1 file is" if len(paths) == 1 else f"{len(paths)} files are"
 
 
 def _number(arguments: Arguments, name: str) -> float | None:
+    raw = str(arguments.get(name, "")).strip()
     try:
-        return float(arguments[name]) if str(arguments.get(name, "")).strip() else None
-    except ValueError as error:
-        raise InputError(f"a number for {name}", str(arguments[name])[:40], "give a number") from error
+        number = float(raw) if raw else None
+    except ValueError:
+        number = math.nan
+    if number is not None and not math.isfinite(number):
+        raise InputError(f"a number for {name}", raw[:40], "give a number")
+    return number
 
 
 def _text(label: str) -> tuple[CommandArgument, ...]:
-    return (CommandArgument(name="text", label=label, kind="text", required=True),)
+    return (CommandArgument(name="text", label=label, kind="text", required=True, choices=[]),)
 
 
 def _optional(name: str, label: str) -> CommandArgument:
-    return CommandArgument(name=name, label=label, kind="number", required=False)
+    return CommandArgument(name=name, label=label, kind="number", required=False, choices=[])
 
 
 _MORE = (
     _optional("cap", "Iterations in all"),
     _optional("tokens", "Tokens in all"),
     _optional("minutes", "Minutes of work in all"),
+    _optional("money", "Dollars in all"),
 )
+_FROM = (_optional("step", "Only from this step on, by its number; left empty, the whole run"),)
+_UNIT = (CommandArgument(name="unit", label="Unit", kind="choice", required=True, choices=[]),)
 _UNDO = "Put every file that this run changed back as it was? Nothing is touched where you have changed it since."
 _CANCEL = "Stop this run and everything it started? What it changed so far stays in the workspace."
+_TAKE = "Bring what this run changed into the repository? Nothing is touched where you have changed it since."
 _ALL = (
     Command(
         name="answer",
@@ -128,19 +159,34 @@ _ALL = (
     ),
     Command(name="pause", label="Pause", offered=_is_at_work, act=_pause),
     Command(name="raise", label="Raise limits", offered=_can_be_raised, act=_raise, arguments=_MORE),
-    Command(name="undo", label="Undo changes", offered=lambda r: not _is_at_work(r), act=_undo, confirm=_UNDO),
+    Command(name="merge", label="Merge a unit", offered=lambda r: r.outcome is not None, act=_merge, arguments=_UNIT),
+    Command(name="take", label="Take changes", offered=_can_be_taken, act=_take, confirm=_TAKE),
+    Command(
+        name="undo",
+        label="Undo changes",
+        offered=lambda r: not _is_at_work(r),
+        act=_undo,
+        confirm=_UNDO,
+        arguments=_FROM,
+    ),
     Command(name="cancel", label="Cancel run", offered=_is_live, act=_cancel, confirm=_CANCEL),
 )
 _TABLE = {command.name: command for command in _ALL}
 
 
-def offers(run: RunView) -> list[CommandOffer]:
-    """The commands that can be given to this run as it is."""
+def offers(run: RunView, units: Sequence[str] = ()) -> list[CommandOffer]:
+    """The commands that can be given to this run as it is; `units` are those of its units that may still be merged."""
     return [
-        CommandOffer(name=c.name, label=c.label, confirm=c.confirm, arguments=list(c.arguments))
+        CommandOffer(name=c.name, label=c.label, confirm=c.confirm, arguments=_arguments(c, run, units))
         for c in _TABLE.values()
-        if c.offered(run)
+        if c.offered(run) and (c.name != "merge" or units)
     ]
+
+
+def _arguments(command: Command, run: RunView, units: Sequence[str]) -> list[CommandArgument]:
+    """What to ask for: limits only go up, so there is none of money where the run has no such budget."""
+    asked = [a for a in command.arguments if a.name != "money" or run.money_usd]
+    return [a.model_copy(update={"choices": list(units)}) if a.kind == "choice" else a for a in asked]
 
 
 def carry_out(client: Client, run_id: str, name: str, arguments: Arguments) -> str:

@@ -15,7 +15,9 @@ from .._version import __version__
 from ..core.errors import InputError
 from ..engine.paths import state_dir
 from ..engine.spawn import worker_pid
+from ..hermes.preferences import SWITCH, Preferences, switched_off
 from ..hermes.settings import Settings, load_settings
+from ..hermes.words import load_words, words_file
 from .problems import problem_of
 from .shapes import Problem, Setting, SettingsAnswer
 
@@ -23,10 +25,14 @@ _WHAT = {
     "limits.cap": "iterations that a run may start",
     "limits.minutes": "time that a run's specialists and checks may take",
     "limits.tokens": "tokens that a run may use",
+    "limits.money": "dollars that a run may use, by the host's prices; 0 for no such limit",
     "limits.step_minutes": "time that one step may take",
     "limits.check_minutes": "time that one check may take",
     "kanban.mirror": "which work gets cards on the Kanban board: all, explicit, workflows or off",
     "kanban.board": "the board that the cards are on; empty is the current one",
+    "routing.implicit": "whether specialists are inferred; explicit triggers always work",
+    "routing.remember": "whether the last decisions of each chat are kept for this page",
+    "chat.milestones": "what a chat is shown of its runs unasked: outcome, iterations or off",
 }
 
 
@@ -50,14 +56,17 @@ def settings_answer(home: Path) -> SettingsAnswer:
 
 def _rows(values: dict[str, Any], defaults: dict[str, Any], written: dict[str, Any], file: Path) -> Iterator[Setting]:
     for section, group in values.items():
+        own = written.get(section)
         for key, value in group.items():
             name = f"{section}.{key}"
-            own = isinstance(written.get(section), dict) and key in written[section]
+            # The switch outweighs the file, in every process that has it.
+            off = name == "routing.implicit" and switched_off()
+            in_file = str(file) if isinstance(own, dict) and key in own else "built-in default"
             yield Setting(
                 name=name,
-                value=_text(value),
+                value=_text(False if off else value),
                 default=_text(defaults[section][key]),
-                source=str(file) if own else "built-in default",
+                source=f"{SWITCH} in the environment" if off else in_file,
                 what=_WHAT.get(name, ""),
             )
 
@@ -71,6 +80,8 @@ def _written(file: Path) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
@@ -83,11 +94,21 @@ def _places(home: Path) -> list[Setting]:
     return [
         _place("home", str(home), from_variable, "where Hermes and the runs live"),
         _place("run store", str(state_dir(home) / "runs.db"), "below the home", "runs, steps and events"),
+        _place("phrases", ", ".join(Preferences(home).phrases()), "/matrix never", "nothing is inferred from these"),
+        _place("words", _words(home), "words.toml", "the team's own words, which routing knows"),
         _place("worker", f"process {worker}" if worker else "not running", "the store's lock", "drives the runs"),
         _place("matrix-coder", __version__, "the package", "the plugin's version"),
         _place("hermes-agent", _version("hermes-agent"), "the package", "the host's version"),
         _place("dbos", engine, "the package", "the durable engine"),
     ]
+
+
+def _words(home: Path) -> str:
+    try:
+        words = load_words(home)
+    except InputError as error:
+        return f"left out whole: {error}"
+    return str(words_file(home)) if words else "none"
 
 
 def _place(name: str, value: str, source: str, what: str) -> Setting:

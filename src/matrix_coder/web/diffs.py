@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +12,7 @@ from typing import Literal
 
 from ..core.models import RunStatus
 from ..engine import views
+from ..engine.merge import load_came
 from ..engine.paths import run_dir
 from ..engine.store import Store
 from ..engine.workspace import Trees
@@ -85,13 +87,21 @@ def _of_run(store: Store, number: int) -> Parsed:
 
 def _of_step(store: Store, number: int, step: int) -> Parsed:
     store.run_row(number)
-    rows = store.read("select tree_before, tree_after from steps where run_id = ? and number = ?", number, step)
+    rows = store.read("select * from steps where run_id = ? and number = ?", number, step)
     if not rows:
         raise NotHere(f"a step of r{number}", f"no step {step}", "open the run again")
-    before, after = rows[0]["tree_before"], rows[0]["tree_after"]
+    before, after = _step_trees(rows[0])
     if not before or not after:
         raise NotHere(f"the trees before and after step {step} of r{number}", "one of them", "wait for its end")
     return _of_trees(run_dir(store.home, views.run_id_of(number)), before, after)
+
+
+def _step_trees(row: sqlite3.Row) -> tuple[str, str]:
+    """The trees that a step lies between; of a unit those of its own checkout, whether it was merged or not."""
+    came = load_came(row) if "/" in row["step"] else None
+    if came is not None and came.base:
+        return came.base, came.tree
+    return row["tree_before"], row["tree_after"]
 
 
 @lru_cache(maxsize=4)

@@ -22,20 +22,23 @@ from .shapes import (
     RunPage,
     RunSummary,
     StepShape,
+    UnitShape,
 )
+from .units import last_of_each, planned_unit, units_of
 
 MAX_PAGE = 200
 _SHOWN_NAMES = 200
 _SHOWN_FAILING = 20
 _LIVE = "live"
 
-_SUMMARY = """
-select r.*,
-  (select count(*) from steps s where s.run_id = r.id) as step_count,
-  (select coalesce(sum(json_extract(s.usage, '$.input_tokens')), 0) from steps s where s.run_id = r.id) as tokens_in,
-  (select coalesce(sum(json_extract(s.usage, '$.output_tokens')), 0) from steps s where s.run_id = r.id) as tokens_out,
-  (select coalesce(sum(json_extract(s.usage, '$.seconds')), 0) from steps s where s.run_id = r.id) as worked
-from runs r
+_TOTALS = """
+select run_id, count(*) as steps,
+  coalesce(sum(json_extract(usage, '$.input_tokens')), 0) as tokens_in,
+  coalesce(sum(json_extract(usage, '$.output_tokens')), 0) as tokens_out,
+  coalesce(sum(json_extract(usage, '$.cost_usd')), 0) as cost,
+  coalesce(sum(json_extract(usage, '$.unpriced_tokens')), 0) as unpriced,
+  coalesce(sum(json_extract(usage, '$.seconds')), 0) as worked
+from steps where run_id in (select value from json_each(?)) group by run_id
 """
 
 
@@ -85,11 +88,12 @@ def page(store: Store, asked: Asked) -> RunPage:
     paged = f"{where} and r.id < ?" if asked.before else where
     if asked.before:
         values.append(asked.before)
-    rows = store.read(f"{_SUMMARY} where {paged} order by r.id desc limit ?", *values, asked.limit + 1)
+    rows = store.read(f"select r.* from runs r where {paged} order by r.id desc limit ?", *values, asked.limit + 1)
     kept = rows[: asked.limit]
+    totals = {t["run_id"]: t for t in store.read(_TOTALS, json.dumps([r["id"] for r in kept]))}
     more = len(rows) > asked.limit
     return RunPage(
-        runs=[_summary_of_row(r) for r in kept],
+        runs=[_summary_of_row(r, totals.get(r["id"])) for r in kept],
         next_before=int(kept[-1]["id"]) if more else None,
         total=total,
         counts=_counts(store),
@@ -103,23 +107,28 @@ def _counts(store: Store) -> dict[str, int]:
     return {str(r["state"]): int(r["n"]) for r in store.read(sql)}
 
 
-def _summary_of_row(row: sqlite3.Row) -> RunSummary:
+def _summary_of_row(row: sqlite3.Row, totals: sqlite3.Row | None) -> RunSummary:
+    limits: dict[str, Any] = json.loads(row["limits"])
     return RunSummary(
         run_id=views.run_id_of(row["id"]),
         workflow=row["workflow"],
         goal=row["goal"],
         workspace=row["workspace"],
+        origin=str(json.loads(row["options"]).get("origin") or ""),
         session_id=row["session_id"],
         domain=row["domain"],
         status=row["status"],
         outcome=row["outcome"],
         reason=row["reason"],
         iteration=row["iteration"],
-        cap=int(json.loads(row["limits"])["cap"]),
-        steps=row["step_count"],
-        input_tokens=int(row["tokens_in"]),
-        output_tokens=int(row["tokens_out"]),
-        seconds=float(row["worked"]),
+        cap=int(limits["cap"]),
+        steps=totals["steps"] if totals else 0,
+        input_tokens=int(totals["tokens_in"]) if totals else 0,
+        output_tokens=int(totals["tokens_out"]) if totals else 0,
+        cost_usd=float(totals["cost"]) if totals else 0.0,
+        unpriced_tokens=int(totals["unpriced"]) if totals else 0,
+        money_usd=float(limits.get("money_usd") or 0.0),
+        seconds=float(totals["worked"]) if totals else 0.0,
         created_at=row["created_at"],
         started_at=row["started_at"],
         ended_at=row["ended_at"],
@@ -133,6 +142,7 @@ def summary(run: RunView) -> RunSummary:
         workflow=run.workflow,
         goal=run.goal,
         workspace=run.workspace,
+        origin=run.origin,
         session_id=run.session_id,
         domain=run.domain,
         status=run.status.value,
@@ -143,6 +153,9 @@ def summary(run: RunView) -> RunSummary:
         steps=len(run.steps),
         input_tokens=run.usage.input_tokens,
         output_tokens=run.usage.output_tokens,
+        cost_usd=run.usage.cost_usd,
+        unpriced_tokens=run.usage.unpriced_tokens,
+        money_usd=run.money_usd,
         seconds=run.usage.seconds,
         created_at=run.created_at,
         started_at=run.started_at,
@@ -160,18 +173,19 @@ def detail(store: Store, run_id: str) -> RunDetail:
     limits: dict[str, Any] = json.loads(row["limits"])
     directory = run_dir(store.home, run.run_id)
     changed = [str(name) for name in json.loads(row["changed"])]
+    units = units_of(run, steps)
     return RunDetail(
         run=summary(run),
         question=run.question if run.outcome is RunOutcome.BLOCKED else "",
         checks=list(run.checks),
         baseline=_checks(views.baseline(store, number)),
-        steps=[_step(s, r) for s, r in zip(run.steps, steps, strict=False)],
+        steps=[_step(s, r, units.get(s.number)) for s, r in zip(run.steps, steps, strict=False)],
         evidence=_checks(next((s.evidence for s in reversed(run.steps) if s.evidence), ())),
         changed=changed[:_SHOWN_NAMES],
         changed_count=len(changed),
         budgets=_budgets(run, limits, float(row["check_seconds"])),
         step_limit_s=float(limits.get("step_s", 0)),
-        commands=offers(run),
+        commands=offers(run, [u.name for u in last_of_each(units) if u.command]),
         has_report=(directory / "report.md").is_file(),
         has_diff=(directory / "diff.patch").is_file() or bool(row["start_tree"]),
         last_event=seen,
@@ -180,14 +194,17 @@ def detail(store: Store, run_id: str) -> RunDetail:
 
 
 def _budgets(run: RunView, limits: dict[str, Any], checks: float) -> list[Budget]:
-    return [
+    budgets = [
         Budget(name="iterations", used=run.iteration, limit=run.cap),
         Budget(name="tokens", used=run.usage.tokens, limit=float(limits.get("tokens", 0))),
         Budget(name="seconds", used=round(run.usage.seconds + checks, 1), limit=float(limits.get("budget_s", 0))),
     ]
+    if run.money_usd:
+        budgets.append(Budget(name="money", used=run.usage.cost_usd, limit=run.money_usd))
+    return budgets
 
 
-def _step(step: StepView, row: sqlite3.Row) -> StepShape:
+def _step(step: StepView, row: sqlite3.Row, unit: UnitShape | None) -> StepShape:
     return StepShape(
         number=step.number,
         name=row["step"],
@@ -202,12 +219,20 @@ def _step(step: StepView, row: sqlite3.Row) -> StepShape:
         note=step.note,
         input_tokens=step.usage.input_tokens,
         output_tokens=step.usage.output_tokens,
+        cost_usd=step.usage.cost_usd,
+        unpriced_tokens=step.usage.unpriced_tokens,
         seconds=step.usage.seconds,
         started_at=step.started_at,
         ended_at=step.ended_at,
         child_session=step.child_session,
-        has_diff=bool(row["tree_before"]) and bool(row["tree_after"]) and row["tree_before"] != row["tree_after"],
+        has_diff=_differs(row, unit),
+        unit=unit,
     )
+
+
+def _differs(row: sqlite3.Row, unit: UnitShape | None) -> bool:
+    before, after = row["tree_before"], row["tree_after"]
+    return bool(unit and unit.files) or bool(before and after and before != after)
 
 
 def _report(report: StepReport) -> ReportShape:
@@ -222,6 +247,7 @@ def _report(report: StepReport) -> ReportShape:
         positive_observations=list(report.positive_observations),
         recommendation=report.recommendation,
         dropped_findings=report.dropped_findings,
+        units=[planned_unit(u) for u in report.units],
     )
 
 

@@ -1,4 +1,7 @@
-"""The JSON that the dashboard's API speaks. Times are seconds since the epoch, 0 when not yet; lengths are seconds."""
+"""The JSON that the dashboard's API speaks. Times are seconds since the epoch, 0 when not yet; lengths are seconds.
+
+Money is dollars, estimated by the host: `cost_usd` of what it knows a price for, `unpriced_tokens` are the others.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,13 @@ class Problem(Shape):
 
 
 class RunSummary(Shape):
-    """One run in a list."""
+    """One run in a list. `money_usd` is its money budget, 0 for none; `origin` the repository of an isolated run."""
 
     run_id: str
     workflow: str
     goal: str
     workspace: str
+    origin: str
     session_id: str
     domain: str
     status: str
@@ -38,6 +42,9 @@ class RunSummary(Shape):
     steps: int
     input_tokens: int
     output_tokens: int
+    cost_usd: float
+    unpriced_tokens: int
+    money_usd: float
     seconds: float
     created_at: float
     started_at: float
@@ -84,8 +91,18 @@ class FindingShape(Shape):
     line: int | None
 
 
+class PlannedUnit(Shape):
+    """A part of a goal that can be worked on by itself: the files it owns, or its topic."""
+
+    name: str
+    role: str
+    goal: str
+    files: list[str]
+    topic: str
+
+
 class ReportShape(Shape):
-    """What a specialist claims about its step. A claim, never proof."""
+    """What a specialist claims about its step. A claim, never proof. `units` are those that it plans."""
 
     verdict: str
     summary: str
@@ -94,10 +111,32 @@ class ReportShape(Shape):
     positive_observations: list[str]
     recommendation: str
     dropped_findings: int
+    units: list[PlannedUnit]
+
+
+class UnitShape(Shape):
+    """What a unit came to: `state` is empty while it is at work. `files` are those that it changed.
+
+    `checkout` is where its work is kept, if it still is; `command` is what takes it into the workspace later.
+    """
+
+    name: str
+    state: Literal["", "ready", "merging", "merged", "done", "empty", "failed"]
+    goal: str
+    owns: list[str]
+    topic: str
+    why: str
+    files: list[str]
+    files_total: int
+    checkout: str
+    command: str
 
 
 class StepShape(Shape):
-    """One step: what its specialist claimed beside what the engine verified."""
+    """One step: what its specialist claimed beside what the engine verified.
+
+    `unit` is there for one of the units that a step is made of; those come right after it.
+    """
 
     number: int
     name: str
@@ -112,28 +151,32 @@ class StepShape(Shape):
     note: str
     input_tokens: int
     output_tokens: int
+    cost_usd: float
+    unpriced_tokens: int
     seconds: float
     started_at: float
     ended_at: float
     child_session: str
     has_diff: bool
+    unit: UnitShape | None
 
 
 class Budget(Shape):
-    """How much of a limit is used."""
+    """How much of a limit is used. One of money is there for runs that have it."""
 
-    name: Literal["iterations", "tokens", "seconds"]
+    name: Literal["iterations", "tokens", "seconds", "money"]
     used: float
     limit: float
 
 
 class CommandArgument(Shape):
-    """What a command wants to be told."""
+    """What a command wants to be told; `choices` are all that can be chosen."""
 
     name: str
     label: str
-    kind: Literal["text", "number"]
+    kind: Literal["text", "number", "choice"]
     required: bool
+    choices: list[str]
 
 
 class CommandOffer(Shape):
@@ -276,6 +319,38 @@ class RouteAnswer(Shape):
     roles: dict[str, float]
     runner_up: str | None
     masked: list[str]
+
+
+class KeptDecision(Shape):
+    """A decision of a chat on the message that begins with `message`; `cut` where the message was longer."""
+
+    at: float
+    message: str
+    cut: bool
+    decision: RouteAnswer
+
+
+class DecidedSession(Shape):
+    """A chat session with kept decisions: when its newest was made, and on what."""
+
+    session_id: str
+    at: float
+    message: str
+    outcome: str
+    route: str | None
+
+
+class DecisionsAnswer(Shape):
+    """The sessions, newest first, and the last decisions of one of them, newest first.
+
+    `remembers` says whether the settings let decisions be kept.
+    """
+
+    remembers: bool
+    sessions: list[DecidedSession]
+    session_id: str
+    decisions: list[KeptDecision]
+    now: float
 
 
 class Setting(Shape):
