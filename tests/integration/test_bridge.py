@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hermes_state import SessionDB
 
 from matrix_coder.core.errors import InputError
 from matrix_coder.core.models import RunOutcome, RunStatus, RunView
@@ -15,9 +16,12 @@ from matrix_coder.engine import views
 from matrix_coder.engine.spawn import WorkerLock
 from matrix_coder.hermes.bridge import HermesBridge
 from matrix_coder.hermes.candidates import chosen, chosen_and_text
+from matrix_coder.hermes.chats import Chat
 from matrix_coder.hermes.commands import Commands
 from matrix_coder.hermes.markers import has_marker
+from matrix_coder.hermes.milestones import Watcher
 from matrix_coder.hermes.runs import ChatRuns
+from matrix_coder.hermes.successors import Successors
 from webbench import Seeds
 
 CLAIM = """
@@ -163,6 +167,49 @@ def test_note_when_the_lines_were_shown_before_then_the_model_does_not_repeat_th
     assert shown is not None
     assert bridge.claim("s1", shown)
     assert "has been shown this in the chat already" in (ChatRuns(seeds.home).session_note("s1") or "")
+
+
+def test_watcher_when_a_chat_can_not_be_shown_something_then_tries_again_but_not_for_ever(seeds: Seeds) -> None:
+    """A message that could not be sent is sent at a later look, once; after three failures the next turn tells it."""
+    blocked(seeds, place="/w/one")
+    watcher, shown = Watcher(seeds.home), []
+
+    def show(text: str) -> bool:
+        shown.append(text)
+        if len(shown) == 1:
+            raise OSError("no route to the chat")
+        return len(shown) == 2
+
+    chat = Chat(session_id="s1", show=show)
+    with pytest.raises(OSError, match="no route"):
+        watcher.tell(chat)
+    for _ in range(4):
+        watcher.tell(chat)
+    assert len(shown) == 2
+    never = Chat(session_id="s2", show=lambda text: bool(shown.append(text)))
+    blocked(seeds, session="s2", place="/w/two")
+    for _ in range(6):
+        watcher.tell(never)
+    assert len(shown) == 5
+    assert "Tell the person its outcome" in (ChatRuns(seeds.home).session_note("s2") or "")
+
+
+def test_successor_when_the_host_compressed_a_session_then_its_runs_go_on_in_the_next(
+    seeds: Seeds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host's own table says which session goes on in which; a branch is another conversation and gets nothing."""
+    monkeypatch.setenv("HERMES_HOME", str(seeds.home))
+    blocked(seeds)
+    table = SessionDB(seeds.home / "state.db")
+    table.create_session("s1", "cli")
+    table.create_session("branch", "cli", parent_session_id="s1")
+    Successors(seeds.home).follow("branch")
+    assert not has_marker(seeds.home, "branch")
+    table.end_session("s1", "compression")
+    table.create_session("s2", "cli", parent_session_id="s1")
+    table.close()
+    Successors(seeds.home).follow("s2")
+    assert (has_marker(seeds.home, "s1"), has_marker(seeds.home, "s2")) == (False, True)
 
 
 @pytest.mark.parametrize(

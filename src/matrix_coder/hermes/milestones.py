@@ -19,7 +19,7 @@ from .settings import Milestones, chat_settings
 from .successors import Successors
 
 _LOOK_S = 1.0
-_LOOK_AFTER_FAULT_S = 30.0
+_LONGEST_REST_S = 600.0
 _MOST_TRIES = 3
 _watchers: dict[Path, Watcher] = {}
 _lock = threading.Lock()
@@ -54,8 +54,11 @@ class Watcher:
         threading.Thread(target=self._run, name="matrix-milestones", daemon=True).start()
 
     def _run(self) -> None:
+        rest = _LOOK_S
         while True:
-            self._pause.wait(_LOOK_S if self._look() else _LOOK_AFTER_FAULT_S)
+            # What can't be looked at now is tried again ever more seldom: each fault is a line in the log.
+            rest = _LOOK_S if self._look() else min(rest * 2, _LONGEST_REST_S)
+            self._pause.wait(rest)
 
     @boundary(lambda *_, **__: None)
     def _look(self) -> bool | None:
@@ -69,9 +72,10 @@ class Watcher:
         for chat in live_chats():
             self._successors.follow(chat.session_id)
             if has_marker(self.home, chat.session_id):
-                self._tell(chat)
+                self.tell(chat)
 
-    def _tell(self, chat: Chat) -> None:
+    def tell(self, chat: Chat) -> None:
+        """Show one chat what there is for it now. Raises MatrixError for a store that can't be used."""
         if self._bridge is None:
             self._bridge = HermesBridge(Store(self.home))
         for number in self._bridge.changed(chat.session_id):
@@ -88,7 +92,7 @@ class Watcher:
         if wanted is Milestones.OFF:
             return True
         found = bridge.milestone(number, iterations=wanted is Milestones.ITERATIONS)
-        if found is None or not bridge.claim(chat.session_id, found):
+        if found is None or self._tries[found.event_id] >= _MOST_TRIES or not bridge.claim(chat.session_id, found):
             return True
         shown = False
         try:
@@ -97,4 +101,4 @@ class Watcher:
             if not shown:
                 self._tries[found.event_id] += 1
                 bridge.unclaim(chat.session_id, found)
-        return shown or self._tries[found.event_id] >= _MOST_TRIES
+        return shown
