@@ -194,6 +194,24 @@ def test_watcher_when_a_chat_can_not_be_shown_something_then_tries_again_but_not
     assert "Tell the person its outcome" in (ChatRuns(seeds.home).session_note("s2") or "")
 
 
+def test_watcher_when_milestones_are_off_then_nothing_is_shown_by_itself(seeds: Seeds) -> None:
+    """`off`, quoted or bare, shows nothing; the next event after it was switched on is shown."""
+    settings = "plugins: {entries: {matrix_coder: {settings: {chat: {milestones: %s}}}}}"
+    number = blocked(seeds)
+    shown: list[str] = []
+    chat = Chat(session_id="s1", show=lambda text: bool(shown.append(text)) or True)
+    for level in ("off", '"off"'):
+        (seeds.home / "config.yaml").write_text(settings % level)
+        watcher = Watcher(seeds.home)
+        watcher.tell(chat)
+    assert shown == []
+    (seeds.home / "config.yaml").write_text(settings % "iterations")
+    seeds.store.reopen(number)
+    seeds.step(number, 2, "executor", 2)
+    watcher.tell(chat)
+    assert ["iteration 1 of 5" in text for text in shown] == [True]
+
+
 def test_successor_when_the_host_compressed_a_session_then_its_runs_go_on_in_the_next(
     seeds: Seeds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
