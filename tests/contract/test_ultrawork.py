@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from conftest import git
 from matrix_coder.core.errors import InputError
-from matrix_coder.core.models import RunOutcome, RunStatus, StepStatus, StepView
+from matrix_coder.core.models import RunOutcome, RunStatus, SpecialistResult, StepStatus, StepView
+from matrix_coder.hermes.bridge import HermesBridge
 from matrix_coder.testing import Rule
 
 from .runbench import Bench, RunBench, says, scripts
@@ -162,19 +164,48 @@ def test_ultrawork_when_units_fail_in_every_way_then_the_report_is_right_about_e
     for line in notes.values():
         assert json.dumps(line)[1:-1][:40] in told(place, "aggregate")
 
-    # What was left out can be taken later, by the same rules.
-    with pytest.raises(InputError, match=r"conflict: clash\.py changed"):
-        place.client.merge("r1", "clash")
-    with pytest.raises(InputError, match="red in its own checkout"):
-        place.client.merge("r1", "breaks")
-    assert place.client.merge("r1", "slow") == ("slow.py",)
+    _take_later(place, result, notes)
+    _drop_some(place, result)
+
+
+def _take_later(place: RunBench, result: SpecialistResult, notes: dict[str, str]) -> None:
+    """What was left out can be had with plain git, and taken later, by the same rules."""
+    git(place.repo, "fetch", "-q", notes["quits"].partition("kept in ")[2].partition(",")[0], "matrix/r1-quits")
+    assert git(place.repo, "diff", "--name-only", "FETCH_HEAD~", "FETCH_HEAD") == "quits.py\n"
+    left_out = place.home.command("matrix-coder", "merge", "r1", "clash")
+    assert left_out.rc == 17
+    assert "clash is not merged: failed: conflict: clash.py changed in the workspace" in left_out.out
+    assert units_of(place)["clash"].note in Path(result.report_path).read_text()
+    assert place.client.show("r1").reason.startswith("clash was not merged: conflict: clash.py changed")
+    place.client.merge("r1", "slow")
+    later = place.finish("r1")
+    assert later.outcome is RunOutcome.FAILED
+    assert later.reason == f"merged after the end: slow; it had ended with: {result.reason}"
+    assert later.reason in Path(later.report_path).read_text()
+    assert later.changed_files == ("a.py", "b.py", "clash.py", "slow.py")
     assert (place.repo / "slow.py").read_text() == GOOD
     (place.repo / "clash.py").write_text(BAD)
     done = place.home.command("matrix-coder", "merge", "r1", "clash")
-    assert (done.rc, done.out.partition(" is merged")[0]) == (0, "clash"), done.err
+    assert (done.rc, done.out) == (0, "clash is merged, and the checks are as good as before: clash.py\n"), done.err
     assert (place.repo / "clash.py").read_text() == GOOD
     with pytest.raises(InputError, match="there is nothing left to take"):
         place.client.merge("r1", "a")
+    with pytest.raises(InputError, match=r"a unit of r1 that was worked on \(a, b, breaks, clash, quits, slow\)"):
+        place.client.merge("r1", "none")
+
+
+def _drop_some(place: RunBench, result: SpecialistResult) -> None:
+    """What is kept is listed, and dropped only on a person's word."""
+    listed = place.home.command("matrix-coder", "checkouts", "r1").out
+    assert [line.split()[:2] for line in listed.splitlines()] == [["quits", "failed"], ["breaks", "failed"]]
+    assert "branch matrix/r1-quits; take it with `matrix-coder merge r1 quits`" in listed
+    assert place.home.command("matrix-coder", "drop", "r1", "quits").rc == 2
+    assert place.home.command("matrix-coder", "drop", "r1", "quits", "--yes").rc == 0
+    assert [k.name for k in place.client.checkouts("r1")] == ["breaks"]
+    assert units_of(place)["quits"].note == "failed: said FAIL: It can't be done.; its checkout was dropped (quits.py)"
+    assert units_of(place)["quits"].note in Path(result.report_path).read_text()
+    with pytest.raises(InputError, match="the checkout of quits"):
+        place.client.merge("r1", "quits")
 
 
 @pytest.mark.outcome("ultrawork", "verified")
@@ -384,6 +415,66 @@ def test_worker_when_killed_during_a_merge_then_the_merge_is_made_once_and_whole
     assert units_of(place)["a"].attempt == 1
     states = [json.loads(r["data"])["state"] for r in place.client.store.events(1) if r["kind"] == "unit"]
     assert states == ["ready", "merging", "merging", "merged"]
+
+
+@pytest.mark.outcome("ultrawork", "failed")
+@pytest.mark.outcome("ultrawork", "verified")
+def test_later_merge_when_cancelled_killed_and_made_then_the_worker_makes_it_once_and_resume_verifies_the_whole(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """A later merge holds the workspace, can be cancelled, outlives the worker, and alone verifies nothing."""
+    reached, go = tmp_path / "reached", tmp_path / "go"
+    place = bench(
+        [
+            Rule(match=r"step \d+: plan\b", steps=plan(unit("a"))),
+            works("a", write("a.py"), verdict="FAIL", summary="Not sure."),
+            *rest(),
+        ]
+    )
+    project(place.repo, "a")
+    script = tmp_path / "check.sh"
+    script.write_text(
+        f"if [ $PWD = {place.repo} ] && grep -q 'return 1' a.py; then touch {reached}\n"
+        f"while [ ! -e {go} ]; do sleep 0.05; done; fi\nexec pytest -q\n"
+    )
+    bridge = HermesBridge(place.client.store)
+    first = place.run(workflow="ultrawork", checks=(f"sh {script}",), session="chat")
+    assert first.outcome is RunOutcome.FAILED
+    assert bridge.told("chat", "r1")
+
+    asked = place.client.merge("r1", "a")
+    assert (asked.outcome, asked.reason) == (None, "merging a")
+    place.wait_for(reached.exists)
+    for busy in (lambda: place.start(workflow="ralph"), lambda: place.client.merge("r1", "a")):
+        with pytest.raises(InputError):
+            busy()
+    with pytest.raises(InputError, match="a run with steps to come to steer; found r1, merging a"):
+        place.client.steer("r1", "be quick")
+    place.client.cancel("r1")
+    cancelled = place.finish("r1", timeout_s=30)
+    assert cancelled.reason == f"a was not merged: cancelled by a person; it had ended with: {first.reason}"
+    assert (place.repo / "a.py").read_text() == BAD
+    assert not place.left_over()
+
+    reached.unlink()
+    place.client.merge("r1", "a")
+    place.wait_for(reached.exists)
+    place.kill_worker()
+    assert (place.repo / "a.py").read_text() == GOOD
+    go.touch()
+    merged = place.finish("r1")
+    assert merged.outcome is RunOutcome.FAILED
+    assert merged.reason.startswith("merged after the end: a; no unit is left out now, and `matrix-coder resume r1`")
+    assert (merged.changed_files, [e.passed for e in merged.evidence]) == (("a.py",), [True])
+    states = [json.loads(r["data"])["state"] for r in place.client.store.events(1) if r["kind"] == "unit"]
+    assert states == ["failed", "merging", "ready", "failed", "merging", "merging", "merged"]
+    assert [r.run_id for r in bridge.untold("chat")] == ["r1"]
+    assert (bridge.told("chat", "r1"), bridge.told("chat", "r1")) == (True, False)
+
+    place.client.resume("r1")
+    whole = place.finish("r1")
+    assert whole.outcome is RunOutcome.VERIFIED, whole.reason
+    assert [s.name for s in whole.steps] == ["plan", "units", "units/a", "aggregate", "verify", "verify"]
 
 
 def test_environment_when_it_is_copied_then_the_units_tests_see_the_units_own_code(bench: Bench) -> None:

@@ -49,12 +49,6 @@ def undo(run_id: str, step: int | None, as_json: bool) -> None:
     _about_run("undo", run_id, *([str(step)] if step else []), as_json=as_json)
 
 
-@_command("merge", click.argument("unit"))
-def merge(run_id: str, unit: str, as_json: bool) -> None:
-    """Try again to merge a unit of an ended run, after its checks."""
-    _about_run("merge", run_id, unit, as_json=as_json)
-
-
 @_command("take")
 def take(run_id: str, as_json: bool) -> None:
     """Bring what an isolated run changed into its repository."""

@@ -23,9 +23,14 @@ _PLACES = (
 )
 
 
-def units_dir(run: RunContext) -> Path:
+def units_of_run(home: Path, run_id: str) -> Path:
     """Where the checkouts of a run's units lie; outside every workspace."""
-    return state_dir(run.store.home) / "units" / run.plan.run_id
+    return state_dir(home) / "units" / run_id
+
+
+def units_dir(run: RunContext) -> Path:
+    """The same for a run at work."""
+    return units_of_run(run.store.home, run.plan.run_id)
 
 
 def open_checkout(run: RunContext, name: str) -> Trees:
@@ -44,9 +49,16 @@ def reopen_checkout(run: RunContext, directory: Path) -> Trees:
 
 def remove_checkout(run: RunContext, directory: Path) -> None:
     """Remove a checkout that has nothing left to merge, and the run's directory of them with the last one."""
-    for path in (directory, _record(run, directory.name)):
+    remove_files(run.store.home, run.plan.run_id, directory)
+
+
+def remove_files(home: Path, run_id: str, directory: Path) -> None:
+    """Remove a checkout with its record, and the run's directory of them with the last one."""
+    folder = units_of_run(home, run_id)
+    records = folder / "_records"
+    for path in (directory, records / directory.name):
         shutil.rmtree(path, ignore_errors=True)
-    for path in (units_dir(run) / "_records", units_dir(run)):
+    for path in (records, folder):
         with suppress(OSError):
             path.rmdir()
 

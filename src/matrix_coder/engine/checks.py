@@ -18,6 +18,7 @@ from pathlib import Path
 from ..core.errors import CheckNotFound
 from ..core.models import Evidence
 from .cases import read_cases, reports, set_aside
+from .confine import Confinement
 from .guarded import Guarded
 from .procs import COOKIE, base_environment
 
@@ -159,7 +160,7 @@ def _path(workspace: Path, path: str = "") -> str:
     return os.pathsep.join([*own, path or os.environ.get("PATH", os.defpath)])
 
 
-def run_check(
+def run_check(  # noqa: PLR0913 - what a command needs to know, by keyword
     check: Check,
     *,
     workspace: Path,
@@ -169,12 +170,14 @@ def run_check(
     limit_s: float,
     stopped: Callable[[], bool] = lambda: False,
     environment: Mapping[str, str] | None = None,
+    confinement: Confinement | None = None,
 ) -> Evidence:
     """What the check says about the workspace, whose tree is `tree`.
 
     Runs in a session of its own with the part of `environment` (by default this process's) that holds nothing of
     the host's; whatever it started is
     ended when it ends, at `limit_s` seconds, or when `stopped()` says so. Its whole output goes to `directory`.
+    `confinement` says where it may not write.
     """
     directory.mkdir(parents=True, exist_ok=True)
     output = directory / f"{check.name}.log"
@@ -182,6 +185,8 @@ def run_check(
     for old in reports(cases_file):
         old.unlink(missing_ok=True)
     env = _environment(base_environment(environment or os.environ), workspace, cookie, cases_file)
+    if confinement is not None:
+        env |= confinement.environment(env, directory / "tmp")
     begun = time.monotonic()
     with output.open("wb") as sink:
         command = Guarded(
@@ -189,6 +194,8 @@ def run_check(
             cookie=cookie,
             cwd=workspace,
             env=env,
+            protect=confinement.protect if confinement else None,
+            keep=confinement.keep if confinement else (),
             stdin=subprocess.DEVNULL,
             stdout=sink,
         )

@@ -17,13 +17,15 @@ from ..core.errors import EngineMissing, InputError, MatrixError, RunUnknown, St
 from ..core.models import RunOutcome, RunStatus, RunView, SpecialistResult
 from ..core.names import Workflow
 from ..core.registry import WorkflowDefinition, load_persona, load_workflow
-from . import aftermath, checks, isolated, undo, views
+from . import aftermath, checks, isolated, kept, undo, views
+from .merge import Came
 from .paths import state_dir
 from .plan import Limits, Options
 from .procs import base_environment
 from .spawn import ensure_worker, worker_trouble
 from .store import Store
 from .units import APPROVE_MERGE
+from .ways import state_words, way_on
 from .workspace import find_workspace
 
 __all__ = ["Client", "Limits", "Options", "Start", "require_engine", "run_workflow"]
@@ -169,7 +171,7 @@ class Client:
         if run.outcome is RunOutcome.FAILED:
             self.store.redo_last_step(number)
         elif run.status is not RunStatus.PAUSED:
-            raise InputError("a paused or failed run to resume", _state(run), _way_on(run))
+            raise InputError("a paused or failed run to resume", state_words(run), way_on(run))
         return self._go_on(number)
 
     def approve(self, run_id: str) -> RunView:
@@ -177,7 +179,7 @@ class Client:
         number = known_number(run_id)
         run = views.view(self.store, number)
         if run.status is not RunStatus.PAUSED or not run.reason.startswith("waiting for approval"):
-            raise InputError("a run that waits for approval", _state(run), _way_on(run))
+            raise InputError("a run that waits for approval", state_words(run), way_on(run))
         self.store.control(number, "approve")
         return self._go_on(number)
 
@@ -186,7 +188,7 @@ class Client:
         number = known_number(run_id)
         run = views.view(self.store, number)
         if run.outcome is not RunOutcome.BLOCKED:
-            raise InputError("a blocked run to answer", _state(run), _way_on(run))
+            raise InputError("a blocked run to answer", state_words(run), way_on(run))
         self.store.control(number, "answer", _some_text(text, "the answer"))
         self.store.redo_last_step(number)
         return self._go_on(number)
@@ -205,7 +207,7 @@ class Client:
         run = views.view(self.store, number)
         allowed = (RunOutcome.CAP_REACHED, RunOutcome.BUDGET)
         if run.outcome is not None and run.outcome not in allowed:
-            raise InputError("a live run, or one that ended at a limit", _state(run), _way_on(run))
+            raise InputError("a live run, or one that ended at a limit", state_words(run), way_on(run))
         limits = Limits(**json.loads(self.store.run_row(number)["limits"]))
         _require_more("cap", cap, limits.cap)
         _require_more("number of tokens", tokens, limits.tokens)
@@ -241,27 +243,45 @@ class Client:
         run = views.view(self.store, number)
         if run.status not in (RunStatus.ENDED, RunStatus.PAUSED):
             remedy = f"`matrix-coder pause {run_id}` or cancel it first"
-            raise InputError("a run that is not at work", _state(run), remedy)
+            raise InputError("a run that is not at work", state_words(run), remedy)
         return undo.undo(self.store, number, step)
 
-    def merge(self, run_id: str, unit: str) -> tuple[str, ...]:
-        """Try again to merge a unit that an ended run left in its checkout; the paths that it brought.
+    def merge(self, run_id: str, unit: str) -> RunView:
+        """Have the worker merge a unit that an ended run left out; the run, which is live until that is done.
 
-        The same checks run as in the run, here and now. Raises InputError with what stands against it, and then the
-        workspace is as it was.
+        `unit_came` tells then what came of it. Raises InputError with what stands against it at once.
         """
         number = known_number(run_id)
         run = views.view(self.store, number)
         if run.status is not RunStatus.ENDED:
-            raise InputError("a run that has ended", _state(run), _way_on(run))
+            raise InputError("a run that has ended", state_words(run), way_on(run))
+        aftermath.require_mergeable(self.store, number, unit)
         self.store.require_free(run.workspace)
-        return aftermath.merge_again(aftermath.Aftermath(self.store, number), unit).files
+        if not self.store.reopen(number, merge=unit):
+            run = views.view(self.store, number)
+            raise InputError("a run that has ended", state_words(run), way_on(run))
+        ensure_worker(self.store.home)
+        return views.view(self.store, number)
+
+    def unit_came(self, run_id: str, unit: str) -> Came | None:
+        """What a unit came to, as far as it is known."""
+        return aftermath.unit_came(self.store, known_number(run_id), unit)
+
+    def checkouts(self, run_id: str) -> list[kept.Kept]:
+        """The checkouts that a run keeps: its units', and its own where it is isolated."""
+        return kept.kept(self.store, known_number(run_id))
+
+    def drop(self, run_id: str, unit: str = "") -> kept.Kept:
+        """Remove one of them for good, with whatever it holds; what it was. Raises InputError."""
+        return kept.drop(self.store, known_number(run_id), unit)
 
     def _live(self, run_id: str, what: str) -> tuple[int, RunView]:
         number = known_number(run_id)
         run = views.view(self.store, number)
         if run.status is RunStatus.ENDED:
-            raise InputError(f"a live run to {what}", _state(run), _way_on(run))
+            raise InputError(f"a live run to {what}", state_words(run), way_on(run))
+        if self.store.merge_request(number):
+            raise InputError(f"a run with steps to come to {what}", f"{run_id}, {run.reason}", way_on(run))
         return number, run
 
     def _go_on(self, number: int) -> RunView:
@@ -317,32 +337,6 @@ def _some_text(text: str, what: str) -> str:
     if not text.strip():
         raise InputError(what, "nothing", "write it after the run's id")
     return text.strip()
-
-
-def _state(run: RunView) -> str:
-    return f"{run.run_id}, which is {run.outcome or run.status}"
-
-
-def _way_on(run: RunView) -> str:
-    """What can be done with a run in its state."""
-    ways = {
-        RunOutcome.BLOCKED: f'answer it: matrix-coder answer {run.run_id} "text"',
-        RunOutcome.CAP_REACHED: f"allow it more: matrix-coder raise {run.run_id} cap={run.cap + 3}",
-        RunOutcome.BUDGET: f"allow it more: matrix-coder raise {run.run_id} {_spent_budget(run)}",
-        RunOutcome.FAILED: f"try again: matrix-coder resume {run.run_id}",
-    }
-    if run.outcome is not None:
-        return ways.get(run.outcome, "start a new run")
-    if run.status is RunStatus.PAUSED:
-        return f"let it go on: matrix-coder {'approve' if 'approval' in run.reason else 'resume'} {run.run_id}"
-    return f"watch it: matrix-coder watch {run.run_id}"
-
-
-def _spent_budget(run: RunView) -> str:
-    """More of what a run has used up, as an example of how to write it."""
-    if run.money_usd and run.usage.cost_usd >= run.money_usd:
-        return f"money={max(2 * run.money_usd, 0.01):.2f}"
-    return "budget=4h" if run.reason.endswith(" s used") else "tokens=4M"
 
 
 def require_engine() -> None:

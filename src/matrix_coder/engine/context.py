@@ -13,6 +13,7 @@ from ..core.money import dollars, unpriced_words
 from ..core.serde import Json
 from ..core.workflow import End, is_green
 from .checks import Check, run_check
+from .confine import Confinement, confine
 from .paths import run_dir, state_dir
 from .plan import load_plan
 from .store import Store
@@ -47,7 +48,10 @@ class RunContext:
         if self._draining():
             # The worker ends its processes next and then itself; what they leave half-done must not become a result.
             threading.Event().wait()
-        return "cancelled by a person" if self.store.cancelled(self.number) else ""
+        return "cancelled by a person" if self._cancelled() else ""
+
+    def _cancelled(self) -> bool:
+        return self.store.cancelled(self.number)
 
     def pause(self, seconds: float) -> None:
         """Wait so long, or until the run has to stop."""
@@ -88,7 +92,7 @@ class RunContext:
         """What every check says about the workspace as it is. What a check leaves behind belongs to its tree.
 
         A check that has to be green `runs` times in a row says what its first red run says. `trees` is the record of
-        another directory to run them in.
+        another directory to run them in; from there they can write neither to the workspace nor to what is ours.
         """
         begun = time.monotonic()
         place = trees or self.trees
@@ -99,11 +103,13 @@ class RunContext:
 
     def _check(self, check: Check, label: str, step: int, runs: int, directory: Path) -> Evidence:
         for turn in range(1, runs + 1):
+            output = self.directory / "checks" / (label if runs == 1 else f"{label}-run-{turn}")
             evidence = run_check(
                 check,
                 workspace=directory,
                 tree="",
-                directory=self.directory / "checks" / (label if runs == 1 else f"{label}-run-{turn}"),
+                directory=output,
+                confinement=self._confinement(directory, output),
                 cookie=self.cookie(step),
                 limit_s=min(self.plan.limits.check_s, max(1.0, self.plan.limits.budget_s - self.used().seconds)),
                 environment=self.plan.environment,
@@ -114,6 +120,13 @@ class RunContext:
         if runs > 1:
             evidence = replace(evidence, environment=f"{evidence.environment}; run {turn} of {runs}")
         return evidence
+
+    def _confinement(self, directory: Path, output: Path) -> Confinement | None:
+        """What a check in a checkout of its own may not write to; None for one in the workspace itself."""
+        if directory == self.plan.workspace:
+            return None
+        origin = [Path(self.plan.options.origin)] if self.plan.options.origin else []
+        return confine([self.plan.workspace, state_dir(self.store.home), *origin], own=[directory, output])
 
 
 def brief(evidence: Evidence) -> dict[str, Json]:

@@ -18,6 +18,7 @@ from dbos import DBOS
 from ..core.models import RunOutcome
 from ..core.serde import Json, load_evidence
 from ..core.workflow import Course, End, RunStep
+from .aftermath import Aftermath
 from .steps import Run, load_result
 from .store import Store
 from .units import Held
@@ -45,6 +46,8 @@ def drive(number: int) -> str:
 
 def _drive(number: int) -> str:
     opened: dict[str, Any] = DBOS.run_step({"name": "open"}, _patiently, _open, number)
+    if opened.get("merge"):
+        return _merge_later(number, opened["merge"])
     course = Course(_run(number).plan.definition, load_evidence(opened["baseline"]))
     for done in opened["done"]:
         course.take(load_result(done["result"]), cap=opened["cap"], redo=done["redo"])
@@ -60,6 +63,12 @@ def _drive(number: int) -> str:
     return str(
         DBOS.run_step({"name": "close"}, _patiently, _close, number, end.outcome.value, end.reason, end.question)
     )
+
+
+def _merge_later(number: int, request: dict[str, Any]) -> str:
+    """A run that had ended and has one of its units merged: that alone, then it ends again; its outcome."""
+    end = DBOS.run_step({"name": f"merge {request['merge']}"}, _patiently, _merge, number, request)
+    return str(DBOS.run_step({"name": "close"}, _patiently, _close_again, number, request, end))
 
 
 def _patiently(step: Callable[..., Any], *arguments: Any) -> Any:
@@ -104,6 +113,19 @@ def _hold(number: int, reason: str) -> str:
 
 def _close(number: int, outcome: str, reason: str, question: str) -> str:
     return _run(number).close(End(outcome=RunOutcome(outcome), reason=reason, question=question))
+
+
+def _merge(number: int, request: dict[str, Any]) -> dict[str, Json]:
+    return Aftermath(_stores[0], number, draining.is_set, request=request).merge()
+
+
+def _close_again(number: int, request: dict[str, Any], end: dict[str, Any]) -> str:
+    run = _run(number)
+    # What was said to the merge is done with: the run may go on some day.
+    run.store.apply_controls(number, "merge", "cancel")
+    evidence = None if end["evidence"] is None else load_evidence(end["evidence"])
+    again = End(outcome=RunOutcome(end["outcome"]), reason=end["reason"], question=request["question"])
+    return run.close(again, final=end["final"], evidence=evidence)
 
 
 def _fail(number: int, reason: str) -> str:

@@ -1,6 +1,7 @@
 """What a unit brought, taken into the workspace: one at a time, only over what it started from, only while green.
 
-A merge that can't be made leaves the workspace as it was and the unit's checkout where it is.
+A merge that can't be made leaves the workspace as it was and the unit's checkout where it is, with what the unit
+brought on a branch of the checkout's own repository.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..core.errors import MatrixError
 from ..core.models import Evidence, StepStatus
 from ..core.serde import dump, load_evidence
 from ..core.units import UnitState, broken
 from . import views
-from .checkout import remove_checkout
+from .branch import commit
+from .checkout import remove_checkout, reopen_checkout
 from .context import RunContext, brief
 from .procs import end_everything
+from .store import Store
 from .workspace import Trees
 
 _SHOWN = 5
@@ -26,7 +30,10 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Came:
-    """What a unit came to. `base` and `tree` are its checkout's trees, `before` the workspace's when it was merged."""
+    """What a unit came to. `base` and `tree` are its checkout's trees, `before` the workspace's when it was merged.
+
+    `branch` holds what it brought, in the repository of its checkout.
+    """
 
     unit: str
     state: UnitState
@@ -35,6 +42,7 @@ class Came:
     tree: str = ""
     before: str = ""
     checkout: str = ""
+    branch: str = ""
     files: tuple[str, ...] = ()
 
     @property
@@ -47,10 +55,14 @@ class Came:
         if self.files:
             line += f" ({some(self.files)})"
         if self.state is UnitState.FAILED and self.checkout:
-            line += f"; kept in {self.checkout}"
-        if self.state is UnitState.FAILED and self.files:
-            line += f", take it later with `matrix-coder merge {run_id} {self.unit}`"
+            line += f"; {self.kept()}"
+            if self.files:
+                line += f", take it later with `matrix-coder merge {run_id} {self.unit}`"
         return line
+
+    def kept(self) -> str:
+        """Where what it brought is kept."""
+        return f"kept in {self.checkout}" + (f", there on branch {self.branch}" if self.branch else "")
 
 
 def load_came(row: sqlite3.Row) -> Came | None:
@@ -73,9 +85,47 @@ def save(run: RunContext, index: int, came: Came, **columns: object) -> None:
     run.event("unit", step=index, unit=came.unit, state=came.state.value, why=came.why, files=list(came.files[:50]))
 
 
+def remember(run: RunContext, index: int, came: Came) -> None:
+    """Keep it without a word to anybody."""
+    run.store.update_step(run.number, index, result=json.dumps(asdict(came)))
+
+
+def last_row(store: Store, number: int, unit: str) -> sqlite3.Row | None:
+    """The last row of a unit."""
+    rows = [r for r in store.step_rows(number) if "/" in r["step"]]
+    return next((r for r in reversed(rows) if r["step"].partition("/")[2] == unit), None)
+
+
 def unit_rows(run: RunContext) -> list[sqlite3.Row]:
     """The rows of a run's units, in order."""
     return [r for r in run.store.step_rows(run.number) if "/" in r["step"]]
+
+
+def keep(run: RunContext, came: Came) -> Came:
+    """The same, with what the unit brought on a branch in its checkout's repository, where one can be made there."""
+    if not came.checkout or not came.files:
+        return came
+    directory = Path(came.checkout)
+    message = f"{came.unit}, a unit of Matrix Coder run {run.plan.run_id}"
+    branch = f"matrix/{run.plan.run_id}-{came.unit}"
+    try:
+        commit(reopen_checkout(run, directory), branch, base=came.base, tree=came.tree, message=message)
+    except (MatrixError, OSError) as error:
+        run.event("no branch", unit=came.unit, why=str(error))
+        return replace(came, branch="")
+    return replace(came, branch=branch)
+
+
+def take_back(run: RunContext, index: int, came: Came) -> Came:
+    """A unit whose merge was cut off, with what that had applied put back; failed where a person has gone on there."""
+    end_everything(run.cookie(index))
+    left = _put_back(run.trees, came, run.trees.changed_raw(came.base, came.tree))
+    if left:
+        why = f"conflict: {some(left)} changed in the workspace while it was being merged"
+        return _end(run, index, replace(came, state=UnitState.FAILED, why=why))
+    ready = replace(came, state=UnitState.READY, before="")
+    remember(run, index, ready)
+    return ready
 
 
 def merge(run: RunContext, index: int, came: Came, known: tuple[Evidence, ...]) -> tuple[Came, tuple[Evidence, ...]]:
@@ -86,11 +136,9 @@ def merge(run: RunContext, index: int, came: Came, known: tuple[Evidence, ...]) 
     trees = run.trees
     paths = trees.changed_raw(came.base, came.tree)
     if came.state is UnitState.MERGING:
-        end_everything(run.cookie(index))
-        left = _put_back(trees, came, paths)
-        if left:
-            why = f"conflict: {some(left)} changed in the workspace while it was being merged"
-            return _end(run, index, replace(came, state=UnitState.FAILED, why=why)), known
+        came = take_back(run, index, came)
+        if came.ended:
+            return came, known
     now = trees.record()
     hit = conflicts(trees, came, now)
     if hit:
@@ -100,7 +148,7 @@ def merge(run: RunContext, index: int, came: Came, known: tuple[Evidence, ...]) 
     save(run, index, came)
     trees.restore(came.tree, paths)
     after = trees.record()
-    evidence = run.check(f"merge-{index}-{came.unit}", index)
+    evidence = run.check(f"merge-{index}-{came.unit}", index, runs=run.plan.options.check_runs)
     if run.stop_words():
         # A check that was stopped half-way says nothing: neither merged nor failed.
         _put_back(trees, came, paths)
@@ -124,6 +172,8 @@ def _end(
     columns: dict[str, object] = {"tree_before": before, "tree_after": after} if after else {}
     if evidence:
         columns["evidence"] = json.dumps([dump(e) for e in evidence], ensure_ascii=False)
+    if came.state is UnitState.FAILED:
+        came = keep(run, came)
     save(run, index, came, **columns)
     if came.state is UnitState.MERGED:
         remove_checkout(run, Path(came.checkout))
@@ -168,7 +218,7 @@ def reference(run: RunContext, index: int) -> tuple[Evidence, ...]:
     for evidence in reversed(said):
         if evidence and all(e.tree == now for e in evidence):
             return evidence
-    return run.check(f"before-merge-{index}", index)
+    return run.check(f"before-merge-{index}", index, runs=run.plan.options.check_runs)
 
 
 def some(paths: tuple[str, ...] | list[str]) -> str:

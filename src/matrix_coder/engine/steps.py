@@ -11,14 +11,15 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from ..core.models import Evidence, RunOutcome, RunStatus, StepReport, StepStatus, StepVerdict
+from ..core.models import Evidence, RunOutcome, RunStatus, SpecialistResult, StepReport, StepStatus, StepVerdict
 from ..core.names import Role
 from ..core.render import report_json, report_markdown
 from ..core.serde import Json, dump, load_evidence, load_report
 from ..core.workflow import End, Guard, RunStep, StepResult, is_green
-from . import units, views
+from . import aftermath, units, views
 from .context import RunContext, brief
 from .paths import state_dir
 from .procs import end_attempt, end_everything
@@ -53,12 +54,17 @@ class Run:
         if not row["generation"]:
             self._open_first()
         done: list[Json] = [
-            {"result": json.loads(s["result"]), "redo": bool(s["redo"])}
+            {"result": aftermath.without_merged(self.context, json.loads(s["result"])), "redo": bool(s["redo"])}
             for s in self.store.step_rows(self.number)
             if s["result"] and "/" not in s["step"]
         ]
         baseline: Json = json.loads(self.store.run_row(self.number)["baseline"])
-        return {"baseline": baseline, "done": done if row["generation"] else [], "cap": self.plan.limits.cap}
+        return {
+            "baseline": baseline,
+            "done": done if row["generation"] else [],
+            "cap": self.plan.limits.cap,
+            "merge": self.store.merge_request(self.number),
+        }
 
     def _open_first(self) -> None:
         (self.context.directory / "goal.md").write_text(self.plan.goal, encoding="utf-8")
@@ -182,14 +188,17 @@ class Run:
 
     # -- closing
 
-    def close(self, end: End) -> str:
-        """End the run: final tree, evidence, report on disk. The outcome that it has now."""
+    def close(self, end: End, *, final: str = "", evidence: tuple[Evidence, ...] | None = None) -> str:
+        """End the run: final tree, evidence, report on disk. The outcome that it has now.
+
+        The tree is what the workspace holds, the evidence that of the last step, unless they are given.
+        """
         run = views.view(self.store, self.number)
-        final = self.trees.record()
+        final = final or self.trees.record()
         start = self.store.run_row(self.number)["start_tree"] or final
-        evidence = next((s.evidence for s in reversed(run.steps) if s.evidence and not s.unit), ())
-        if not run.steps:
-            evidence = views.baseline(self.store, self.number)
+        if evidence is None:
+            evidence = next((s.evidence for s in reversed(run.steps) if s.evidence and not s.unit), ())
+            evidence = evidence if run.steps else views.baseline(self.store, self.number)
         if end.outcome is RunOutcome.VERIFIED and any(e.tree != final or not is_green(e) for e in evidence):
             end = End(outcome=RunOutcome.UNVERIFIED, reason="the workspace changed after the last check")
         self.trees.write_diff(start, final, self.context.directory / "diff.patch")
@@ -209,18 +218,22 @@ class Run:
         return str(self.store.run_row(self.number)["outcome"])
 
     def _write_report(self, end: End, evidence: tuple[Evidence, ...], changed: tuple[str, ...], stat: str) -> None:
-        folder = self.context.directory
         result = replace(
             views.result(self.store, self.number, outcome=end.outcome),
             reason=end.reason,
             question=end.question,
             evidence=evidence,
             changed_files=changed,
-            report_path=str(folder / "report.md"),
+            report_path=str(self.context.directory / "report.md"),
         )
-        (folder / "report.md").write_text(report_markdown(result, diff_stat=stat), encoding="utf-8")
-        text = json.dumps(report_json(result), ensure_ascii=False, indent=1)
-        (folder / "report.json").write_text(text, encoding="utf-8")
+        write_report(self.context.directory, result, stat)
+
+
+def write_report(folder: Path, result: SpecialistResult, stat: str) -> None:
+    """Write the report of a run into its directory: for people, and as JSON."""
+    (folder / "report.md").write_text(report_markdown(result, diff_stat=stat), encoding="utf-8")
+    text = json.dumps(report_json(result), ensure_ascii=False, indent=1)
+    (folder / "report.json").write_text(text, encoding="utf-8")
 
 
 def result_json(result: StepResult) -> dict[str, Json]:

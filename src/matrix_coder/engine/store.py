@@ -295,23 +295,54 @@ class Store:
         with self.transaction(synced=False) as db:
             db.execute("update runs set check_seconds = check_seconds + ? where id = ?", (seconds, number))
 
-    def reopen(self, number: int) -> bool:
-        """Queue an ended or paused run again, to go on from its last step. False when it is live."""
+    def reopen(self, number: int, *, merge: str = "") -> bool:
+        """Queue an ended or paused run again, to go on from its last step; False when it is live.
+
+        With `merge` an ended one, to merge that unit and nothing else. Raises WorkspaceBusy.
+        """
         try:
             with self.transaction() as db:
+                self._require_apart(db, self.run_row(number)["workspace"])
+                told = self._ask_merge(db, number, merge) if merge else {}
                 sql = (
-                    "update runs set status = 'queued', outcome = null, reason = '', question = '', ended_at = 0, "
-                    "generation = generation + 1 where id = ? and status in ('ended', 'paused')"
+                    "update runs set status = 'queued', outcome = null, reason = ?, question = '', ended_at = 0, "
+                    "generation = generation + 1 where id = ? and status in ('ended', ?)"
                 )
-                if db.execute(sql, (number,)).rowcount != 1:
+                values = (f"merging {merge}" if merge else "", number, "ended" if merge else "paused")
+                if db.execute(sql, values).rowcount != 1:
+                    db.execute("delete from controls where id = ?", (told.get("request"),))
                     return False
                 db.execute("update sessions set told = 0 where run_id = ?", (number,))
-                self._event(db, number, "reopened", {})
+                self._event(db, number, "reopened", told)
         except sqlite3.IntegrityError as error:
             raise self._busy(str(self.run_row(number)["workspace"])) from error
         for row in self.read("select session_id from sessions where run_id = ?", number):
             raise_marker(self.home, row["session_id"])
         return True
+
+    def _ask_merge(self, db: sqlite3.Connection, number: int, unit: str) -> dict[str, Any]:
+        """The request for a merge, with what the run ended as before its first one."""
+        sql = "select outcome, reason, question from runs where id = ?"
+        now = dict(db.execute(sql, (number,)).fetchone())
+        earlier = self._merge_of(db, number)
+        sql = "insert into controls (run_id, kind, text, at) values (?, 'merge', ?, ?)"
+        request = db.execute(sql, (number, unit, self.clock())).lastrowid
+        return {"merge": unit, "request": request, **now, "reason": earlier.get("reason", now["reason"])}
+
+    @staticmethod
+    def _merge_of(db: sqlite3.Connection, number: int) -> dict[str, Any]:
+        sql = "select data from events where run_id = ? and kind = 'reopened' order by id desc limit 1"
+        row = db.execute(sql, (number,)).fetchone()
+        data: dict[str, Any] = json.loads(row["data"]) if row else {}
+        return data if data.get("merge") else {}
+
+    def merge_request(self, number: int) -> dict[str, Any]:
+        """What the run was queued again for the last time, where that was to merge a unit; else empty.
+
+        `merge` (the unit), `request` (its control), and `outcome`, `reason`, `question` as the run had ended with.
+        """
+        with self._connect() as db:
+            return self._merge_of(db, number)
 
     def redo_last_step(self, number: int) -> None:
         """Have the last step done again, as a new one, when the run goes on."""
@@ -411,9 +442,10 @@ class Store:
             sql = f"update controls set applied = ? where run_id = ? and applied = 0 and kind in ({marks})"
             db.execute(sql, (self.clock(), number, *kinds))
 
-    def cancelled(self, number: int) -> bool:
-        """Whether somebody asked for the run to stop. It stays asked for."""
-        return bool(self.read("select 1 from controls where run_id = ? and kind = 'cancel' limit 1", number))
+    def cancelled(self, number: int, *, since: int = 0) -> bool:
+        """Whether somebody asked for the run to stop, since the command `since`. It stays asked for."""
+        sql = "select 1 from controls where run_id = ? and kind = 'cancel' and applied = 0 and id > ? limit 1"
+        return bool(self.read(sql, number, since))
 
 
 @contextmanager

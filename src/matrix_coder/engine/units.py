@@ -26,7 +26,7 @@ from ..core.workflow import End, RunStep, StepResult
 from . import views
 from .checkout import open_checkout, remove_checkout
 from .context import RunContext, brief
-from .merge import Came, load_came, merge, reference, save, some, unit_rows
+from .merge import Came, keep, load_came, merge, reference, remember, save, some, unit_rows
 from .procs import end_attempt
 from .specialist import Place, Specialist
 from .unit_plan import planned
@@ -148,7 +148,9 @@ class Fleet:
             verdict = StepVerdict.UNVERIFIABLE
             for slot in self.slots:
                 if slot.came is not None and not slot.came.ended:
-                    leave(self.run, slot.index, stop, f"not merged, kept in {slot.came.checkout}")
+                    slot.came = keep(self.run, slot.came)
+                    remember(self.run, slot.index, slot.came)
+                    leave(self.run, slot.index, stop, f"not merged, {slot.came.kept()}")
         take = [f"{c.unit} ({one_line(c.why)[:300]})" for c in failed]
         return StepResult(
             report=StepReport(verdict=verdict, summary=summary),
@@ -234,6 +236,8 @@ class UnitWork:
             # Nothing was made in it that could ever be taken.
             remove_checkout(self.run, Path(came.checkout))
             came = replace(came, checkout="")
+        if came.state is UnitState.FAILED:
+            came = keep(self.run, came)
         told = report or StepReport(verdict=StepVerdict.UNVERIFIABLE, summary=came.why)
         save(
             self.run,
@@ -281,6 +285,7 @@ def examine_unit(
     outside = [f for f in files if not owns(unit, f)]
     if outside:
         return f"it changed files that are not its own: {some(outside)}", ()
-    evidence = run.check(f"unit-{index}-{unit.name}", index, trees=trees)
+    runs = run.plan.options.check_runs
+    evidence = run.check(f"unit-{index}-{unit.name}", index, runs=runs, trees=trees)
     bad = broken(views.baseline(run.store, run.number), evidence)
     return (f"red in its own checkout: {'; '.join(bad)}" if bad else ""), evidence

@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..core.errors import MatrixError, WorkspaceRefused
@@ -135,7 +135,7 @@ class Trees:
             shutil.copyfile(index, copy)
             env = self._environment() | {"GIT_INDEX_FILE": str(copy)}
             listing = ["git", "ls-files", "-z", "--cached", "--ignored", "--exclude-standard"]
-            names = [n for n in _run(listing, cwd=self.workspace, env=env).split("\0") if n and not _is_cache(n)]
+            names = [n for n in _run(listing, cwd=self.workspace, env=env).split("\0") if n and not is_cache(n)]
             present = [n for n in names if (self.workspace / n).is_symlink() or (self.workspace / n).is_file()]
             if present:
                 copy.write_bytes(os.fsencode("\0".join(present)))
@@ -167,10 +167,11 @@ class Trees:
             ["git", *config, *arguments], cwd=self.workspace, env=self._environment(), stdin=sent, silent=silent
         )
 
-    def ask(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        """What a git command that only reads says about the record, as bytes."""
+    def ask(self, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> bytes:
+        """What a git command says, as bytes, that leaves the workspace and what is recorded of it alone."""
         config = [x for c in _CONFIG for x in ("-c", c)]
-        out = _run(["git", *config, *arguments], cwd=self.workspace, env=self._environment(), stdin=stdin)
+        env = self._environment() | dict(env or {})
+        out = _run(["git", *config, *arguments], cwd=self.workspace, env=env, stdin=stdin)
         return out.encode("utf-8", "surrogateescape")
 
     def record(self) -> str:
@@ -317,7 +318,8 @@ def _git_dir(workspace: Path) -> Path:
     return own
 
 
-def _is_cache(name: str) -> bool:
+def is_cache(name: str) -> bool:
+    """Whether a path is what interpreters and test runners leave behind when they merely run."""
     folders = {c.rstrip("/") for c in _CACHES if c.endswith("/")}
     return name.endswith(".pyc") or not folders.isdisjoint(name.split("/"))
 

@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.decision import Decision
 from ..core.errors import InputError, MatrixError
@@ -18,6 +18,9 @@ from ..core.render import headline
 from ..engine.paths import hermes_home, state_dir
 from .candidates import chosen, chosen_and_text
 from .preferences import SWITCH, Preferences
+
+if TYPE_CHECKING:
+    from ..engine.kept import Kept
 
 HELP = """\
 matrix <role> [<lens>] [@<domain>]: goal    bring in a specialist for this turn
@@ -32,6 +35,7 @@ matrix ralph [key=value ...]: goal          start a loop (cap=3 check="pytest -q
 /matrix undo R [STEP]  put back what it changed /matrix merge R UNIT   take a unit that was left out
 /matrix why            why the last message was routed so
 
+/matrix checkouts R    what it keeps apart      /matrix drop R UNIT    remove one of those for good
 /matrix take R         bring what an isolated run (isolate=yes) changed into its repository
 /matrix off | on       infer no specialists in this session; explicit triggers always work
 /matrix never "phrase" infer nothing from messages that hold it; /matrix forget "phrase" takes that back
@@ -84,6 +88,8 @@ class Commands:
             "undo": self._undo,
             "take": self._take,
             "merge": self._merge,
+            "checkouts": self._checkouts,
+            "drop": self._drop,
             "why": self._why,
             "off": lambda _, session: self._switch(session, on=False),
             "on": lambda _, session: self._switch(session, on=True),
@@ -160,8 +166,22 @@ class Commands:
     def _merge(self, words: list[str], _: str) -> str:
         if len(words) != 2:
             raise InputError("a run and one of its units, such as r8 api", " ".join(words) or "none", "name both")
-        paths = self._client().merge(*words)
-        return f"{words[1]} is merged, and the checks are as good as before: {', '.join(paths[:20])}"
+        run: RunView = self._client().merge(*words)
+        return (
+            f"{words[1]} of {run.run_id} is being merged by the worker, after its checks. "
+            f"`/matrix show {run.run_id}` tells how it ended; `/matrix cancel {run.run_id}` stops it."
+        )
+
+    def _checkouts(self, words: list[str], _: str) -> str:
+        run_id = _one(words)
+        return "\n".join(kept_line(k) for k in self._client().checkouts(run_id)) or f"{run_id} keeps no checkout."
+
+    def _drop(self, words: list[str], _: str) -> str:
+        if len(words) not in (1, 2):
+            found = " ".join(words) or "none"
+            raise InputError("a run and one of its units, such as r8 api", found, "`/matrix checkouts R` lists them")
+        gone = self._client().drop(*words)
+        return f"Dropped for good: {gone.path}"
 
     def _take(self, words: list[str], _: str) -> str:
         paths = self._client().take(_one(words))
@@ -286,6 +306,22 @@ def show_text(run: RunView) -> str:
     if run.outcome is RunOutcome.BLOCKED:
         lines.append(f"question: {run.question}")
     return "\n".join([*lines, *(step_line(s) for s in run.steps)])
+
+
+def kept_line(kept: Kept) -> str:
+    """A checkout that is kept, in one line."""
+    branch = f", branch {kept.branch}" if kept.branch else ""
+    take = f"; take it with `{kept.command}`" if kept.command else ""
+    name = kept.name or "its own"
+    return f"{name:<9} {kept.state:<12} {size_words(kept.size):>8} {ago(kept.since):>7}  {kept.path}{branch}{take}"
+
+
+def size_words(size: int) -> str:
+    """A number of bytes in its largest unit."""
+    for unit, one in (("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10)):
+        if size >= one:
+            return f"{size / one:.1f} {unit}"
+    return f"{size} B"
 
 
 def step_line(step: StepView) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from ..core.errors import RunUnknown
@@ -19,7 +19,7 @@ from ..engine.paths import hermes_home, state_dir
 from ..engine.store import Store
 from ..hermes.words import apply_words
 from . import configuration, diffs, outputs, runs, stream
-from .commands import carry_out
+from .commands import carry_out, is_done_later
 from .decided import decisions_answer, route_answer
 from .problems import ProblemRoute
 from .shapes import (
@@ -123,11 +123,12 @@ def get_output(
     return outputs.output(_store(run_id), run_id, step, index, end=end, limit=limit)
 
 
-@router.post("/runs/{run_id}/commands")
-def post_command(run_id: str, asked: CommandRequest) -> CommandAnswer:
-    """Give a command to a run."""
+@router.post("/runs/{run_id}/commands", responses={202: {"model": CommandAnswer}})
+def post_command(run_id: str, asked: CommandRequest, response: Response) -> CommandAnswer:
+    """Give a command to a run; 202 for one that the worker carries out after this answer."""
     client = Client(_store(run_id).home)
     message = carry_out(client, run_id, asked.name, asked.arguments)
+    response.status_code = 202 if is_done_later(asked.name) else 200
     return CommandAnswer(message=message, run=runs.summary(client.show(run_id)))
 
 

@@ -17,7 +17,10 @@ Arguments = Mapping[str, str | int | float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One command. `confirm` is what a page asks before what can't be taken back; `act` returns what to say."""
+    """One command. `confirm` is what a page asks before what can't be taken back; `act` returns what to say.
+
+    One that is done `later` is only asked for by then: the worker does it.
+    """
 
     name: str
     label: str
@@ -25,6 +28,11 @@ class Command:
     act: Callable[[Client, str, Arguments], str]
     confirm: str = ""
     arguments: tuple[CommandArgument, ...] = ()
+    later: bool = False
+
+
+def _has_ended(run: RunView) -> bool:
+    return run.outcome is not None
 
 
 def _is_live(run: RunView) -> bool:
@@ -101,8 +109,12 @@ def _undo(client: Client, run_id: str, arguments: Arguments) -> str:
 
 def _merge(client: Client, run_id: str, arguments: Arguments) -> str:
     unit = str(arguments["unit"])
-    paths = client.merge(run_id, unit)
-    return f"{unit} is merged, and the checks are as good as before: {_files(paths)} taken from it."
+    client.merge(run_id, unit)
+    return f"{unit} is being merged, after its checks; the run ends again when that is done."
+
+
+def _drop(client: Client, run_id: str, arguments: Arguments) -> str:
+    return f"Dropped for good: {client.drop(run_id, str(arguments['unit'])).path}"
 
 
 def _take(client: Client, run_id: str, _: Arguments) -> str:
@@ -144,6 +156,7 @@ _UNIT = (CommandArgument(name="unit", label="Unit", kind="choice", required=True
 _UNDO = "Put every file that this run changed back as it was? Nothing is touched where you have changed it since."
 _CANCEL = "Stop this run and everything it started? What it changed so far stays in the workspace."
 _TAKE = "Bring what this run changed into the repository? Nothing is touched where you have changed it since."
+_DROP = "Remove this unit's checkout for good? What it holds and was not merged is nowhere else."
 _ALL = (
     Command(
         name="answer",
@@ -159,7 +172,8 @@ _ALL = (
     ),
     Command(name="pause", label="Pause", offered=_is_at_work, act=_pause),
     Command(name="raise", label="Raise limits", offered=_can_be_raised, act=_raise, arguments=_MORE),
-    Command(name="merge", label="Merge a unit", offered=lambda r: r.outcome is not None, act=_merge, arguments=_UNIT),
+    Command(name="merge", label="Merge a unit", offered=_has_ended, act=_merge, arguments=_UNIT, later=True),
+    Command(name="drop", label="Drop a unit", offered=_has_ended, act=_drop, confirm=_DROP, arguments=_UNIT),
     Command(name="take", label="Take changes", offered=_can_be_taken, act=_take, confirm=_TAKE),
     Command(
         name="undo",
@@ -179,7 +193,7 @@ def offers(run: RunView, units: Sequence[str] = ()) -> list[CommandOffer]:
     return [
         CommandOffer(name=c.name, label=c.label, confirm=c.confirm, arguments=_arguments(c, run, units))
         for c in _TABLE.values()
-        if c.offered(run) and (c.name != "merge" or units)
+        if c.offered(run) and (c.arguments != _UNIT or units)
     ]
 
 
@@ -187,6 +201,11 @@ def _arguments(command: Command, run: RunView, units: Sequence[str]) -> list[Com
     """What to ask for: limits only go up, so there is none of money where the run has no such budget."""
     asked = [a for a in command.arguments if a.name != "money" or run.money_usd]
     return [a.model_copy(update={"choices": list(units)}) if a.kind == "choice" else a for a in asked]
+
+
+def is_done_later(name: str) -> bool:
+    """Whether a command of this name is only asked for when it is answered."""
+    return name in _TABLE and _TABLE[name].later
 
 
 def carry_out(client: Client, run_id: str, name: str, arguments: Arguments) -> str:
