@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from matrix_coder.engine.guard import NO_LAYER
 from matrix_coder.engine.guarded import Guarded, end_all
 
 # Leaves its session, its parent and its environment, as a daemon does that wants not to be found.
@@ -138,6 +140,60 @@ WRITES = [
     "unshare -Ur sh -c 'echo x > {ws}/new'",
     "rename() {{ mv {ws}/empty {ws}/renamed; }}; rename",
 ]
+
+
+def layered(script: str, workspace: Path, folder: Path, **options: object) -> tuple[int, str]:
+    """Exit code and output of a script in the workspace, with a layer kept in `folder` over it."""
+    folder.mkdir(exist_ok=True)
+    output = folder.with_suffix(".log")
+    with output.open("wb") as sink:
+        command = shell(script, protect=workspace, layer=folder, cwd=workspace, stdout=sink, **options)
+        until(lambda: not command.running())
+    return command.end(), output.read_text()
+
+
+needs_layers = pytest.mark.skipif(sys.platform != "linux", reason="layers are Linux's; a copy takes their place")
+
+
+@needs_layers
+@pytest.mark.parametrize("way", [*WRITES, "umount {ws}; echo x > {ws}/new", "echo x > /proc/{engine}/root{ws}/new"])
+def test_guard_when_a_directory_has_a_layer_then_no_way_of_writing_there_reaches_it(way: str, tmp_path: Path) -> None:
+    """Through its layer a command may write in the directory itself, and nobody but itself ever sees it."""
+    workspace, copy = tmp_path / "ws", tmp_path / "copy"
+    (workspace / "empty").mkdir(parents=True)
+    (workspace / "kept").write_text("a\n")
+    copy.mkdir()
+    (copy / "mine").write_text("mine\n")
+    script = "echo works > probe; cat probe; " + way.format(ws=workspace, copy=copy, engine=os.getpid())
+    _, output = layered(script, workspace, tmp_path / "layer", keep=[copy])
+    assert output.startswith("works\n")
+    assert sorted(p.name for p in workspace.iterdir()) == ["empty", "kept"]
+    assert (workspace / "kept").read_text() == "a\n"
+    assert (workspace / "kept").stat().st_nlink == 1
+    assert (tmp_path / "layer" / "upper" / "probe").read_text() == "works\n"
+
+
+@needs_layers
+def test_guard_when_a_layered_directory_is_a_linked_worktree_then_the_command_knows_no_repository(
+    tmp_path: Path,
+) -> None:
+    """Git commands in a layer can't write into a repository that lies elsewhere."""
+    workspace = tmp_path / "ws"
+    workspace.mkdir()
+    (workspace / ".git").write_text("gitdir: /elsewhere\n")
+    _, output = layered("ls -A", workspace, tmp_path / "layer")
+    assert output == ""
+    assert (workspace / ".git").read_text() == "gitdir: /elsewhere\n"
+
+
+def test_guard_when_no_layer_can_be_had_then_the_command_never_starts(tmp_path: Path) -> None:
+    """A command that was to have a layer does not run without one; 71 says why."""
+    workspace = tmp_path / "a,b"
+    workspace.mkdir()
+    code, output = layered("touch ran", workspace, tmp_path / "layer")
+    assert code == NO_LAYER
+    assert output.startswith("no layer of its own: ")
+    assert list(workspace.iterdir()) == []
 
 
 @pytest.mark.parametrize("way", WRITES)

@@ -124,7 +124,10 @@ def test_dbos_when_a_client_is_loaded_then_it_is_not() -> None:
 
 
 def test_late_imports_by_name_when_looked_for_then_the_listed_places_alone() -> None:
-    """An import by name hides from the rules above, so each is listed: front door, launcher, the dashboard's shim."""
+    """An import by name hides from the rules above, so each is listed.
+
+    Front door, launcher, the dashboard's shim, and what a step loads of the host.
+    """
     found = {
         str(file.relative_to(ROOT))
         for file in ROOT.rglob("*.py")
@@ -132,4 +135,4 @@ def test_late_imports_by_name_when_looked_for_then_the_listed_places_alone() -> 
         if isinstance(node, ast.Call)
         and getattr(node.func, "attr", getattr(node.func, "id", "")) in ("import_module", "__import__")
     }
-    assert found == {"core/harness.py", "launch.py", "dashboard/plugin_api.py"}
+    assert found == {"core/harness.py", "launch.py", "dashboard/plugin_api.py", "hermes/step_process.py"}

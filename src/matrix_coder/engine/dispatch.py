@@ -65,6 +65,7 @@ class Attempt:
     stopped: str = ""
     finished: bool = False
     forged: int = 0
+    discarded: list[str] = field(default_factory=list)
     seconds: float = 0.0
     streamed: Usage = Usage()
     exit_code: int | None = None
@@ -130,6 +131,7 @@ def _job_data(job: Job) -> dict[str, object]:
         "workspace": str(job.workspace),
         "directory": str(job.directory),
         "units": job.units,
+        "layer": str(job.layer or ""),
     }
 
 
@@ -194,7 +196,7 @@ def _follow(
             attempt.finished = True
             return
         _take(attempt, kind, message)
-        if kind in ("tool", "child", "report"):
+        if kind in ("tool", "child", "report", "discarded"):
             on_event(kind, message)
     if process.running():
         attempt.stopped = stop() or f"the step ran into its limit of {limit_s:g} s"
@@ -235,6 +237,8 @@ def _take(attempt: Attempt, kind: str, message: dict[str, Any]) -> None:
         )
     elif kind == "child":
         attempt.session = str(message.get("session") or "")
+    elif kind == "discarded":
+        attempt.discarded += [str(f) for f in message.get("files") or []]
     elif kind == "tool" and message.get("refused"):
         attempt.refused.append(f"{message.get('name')}: {message.get('preview')}")
     elif kind == "call":

@@ -112,6 +112,8 @@ class Forked(Running):
         self._status = status
         self._stdin = stdin
         self._code: int | None = None
+        # Its own thread waits for it, and the worker's when that has to go.
+        self._lock = threading.Lock()
 
     def running(self) -> bool:
         return self._wait(0) is None
@@ -123,16 +125,18 @@ class Forked(Running):
         self._stdin = -1
 
     def _wait(self, seconds: float) -> int | None:
-        if self._code is None and select.select([self._status], [], [], seconds)[0]:
-            # Nothing in the pipe: the guard itself was killed.
-            self._code = int(os.read(self._status, 16) or b"-9")
-        return self._code
+        with self._lock:
+            if self._code is None and self._status >= 0 and select.select([self._status], [], [], seconds)[0]:
+                # Nothing in the pipe: the guard itself was killed.
+                self._code = int(os.read(self._status, 16) or b"-9")
+            return self._code
 
     def _forget(self) -> None:
-        for fd in (self._status, self._stdin):
-            if fd >= 0:
-                os.close(fd)
-        self._status = self._stdin = -1
+        with self._lock:
+            for fd in (self._status, self._stdin):
+                if fd >= 0:
+                    os.close(fd)
+            self._status = self._stdin = -1
 
 
 class ForkServer:

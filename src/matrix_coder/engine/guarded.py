@@ -63,9 +63,9 @@ class Running(ABC):
             os.close(self._lease)
             self._lease = -1
 
-    def await_end(self, deadline: float) -> None:
-        """Wait until it has ended, at most until `deadline` (monotonic)."""
-        self._wait(max(0.0, deadline - time.monotonic()))
+    def await_end(self, seconds: float) -> None:
+        """Wait until it has ended by itself, at most so long."""
+        self._wait(max(0.0, seconds))
 
 
 class Guarded(Running):
@@ -125,7 +125,7 @@ def end_all() -> None:
         one.let_go()
     deadline = time.monotonic() + _PATIENCE_S
     for one in running:
-        one.await_end(deadline)
+        one.await_end(deadline - time.monotonic())
 
 
 def _guard(lease: int, protect: Path | None, keep: Sequence[Path], layer: Path | None) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,9 +14,10 @@ from ..core.registry import WorkflowDefinition
 from ..core.report import settle
 from ..core.serde import dump, load_usage
 from ..core.workflow import End, RunStep, StepResult
-from . import views
+from . import layer, views
 from .context import RunContext
 from .dispatch import Attempt, Job, run_attempt
+from .guard import NO_LAYER
 from .paths import state_dir
 from .workspace import Trees, line_count, throw_away_copy
 
@@ -95,10 +95,11 @@ class Specialist:
         name = self.place.name if self.place else self.at.step
         folder = f"{number}-{name.replace('/', '-')}"
         directory = self._trees.workspace
-        copied = not definition.writes and self.place is None
-        if copied:
-            copies = state_dir(self.run.store.home) / "copies" / plan.run_id
-            directory = throw_away_copy(plan.workspace, copies / f"{number}")
+        reads = not definition.writes and self.place is None
+        aside = state_dir(self.run.store.home) / "copies" / plan.run_id / f"{number}"
+        layered = reads and layer.usable(plan.workspace, aside)
+        if reads and not layered:
+            directory = throw_away_copy(plan.workspace, aside)
         remaining = plan.limits.budget_s - self.run.used().seconds
         job = Job(
             cookie=self.run.cookie(number),
@@ -112,8 +113,9 @@ class Specialist:
             limit_s=min(plan.limits.step_s, max(1.0, remaining)),
             environment=plan.environment,
             units=self.units,
+            layer=aside if layered else None,
         )
-        before = self._trees.last() if copied else ""
+        before = self._trees.last() if reads else ""
         outcome = run_attempt(
             job,
             on_start=lambda pid, at: self.run.store.update_step(plan.number, number, pid=pid, pid_started=at),
@@ -123,9 +125,11 @@ class Specialist:
         self._trees.worked_on()
         self.run.stop_words()
         self._count(outcome)
-        if copied:
-            shutil.rmtree(directory, ignore_errors=True)
+        if reads:
+            layer.remove(aside)
             self._judge_reader(outcome, before)
+        if layered and outcome.exit_code == NO_LAYER and not outcome.finished:
+            layer.give_up(plan.workspace)
         return outcome
 
     def _judge_reader(self, attempt: Attempt, before: str) -> None:
@@ -186,6 +190,9 @@ class Specialist:
         row = self.run.store.read(sql, self.run.number, self.at.number)[0]
         used = load_usage(json.loads(row["usage"])) + attempt.usage
         notes = [f"refused: {r}" for r in attempt.refused[:5]]
+        if attempt.discarded:
+            more = f" and {len(attempt.discarded) - 5} more" if len(attempt.discarded) > 5 else ""
+            notes.append(f"thrown away, as the step only reads: {', '.join(attempt.discarded[:5])}{more}")
         if attempt.forged:
             notes.append(f"{attempt.forged} message(s) that were not the step's own were not read")
         self.run.store.update_step(

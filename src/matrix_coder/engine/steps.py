@@ -19,7 +19,7 @@ from ..core.names import Role
 from ..core.render import report_json, report_markdown
 from ..core.serde import Json, dump, load_evidence, load_report
 from ..core.workflow import End, Guard, RunStep, StepResult, is_green
-from . import aftermath, units, views
+from . import aftermath, layer, units, views
 from .context import RunContext, brief
 from .paths import state_dir
 from .procs import end_attempt, end_everything
@@ -214,7 +214,9 @@ class Run:
             changed=json.dumps(changed),
             evidence=json.dumps([dump(e) for e in evidence], ensure_ascii=False),
         )
-        shutil.rmtree(state_dir(self.store.home) / "copies" / self.plan.run_id, ignore_errors=True)
+        for left in (copies := state_dir(self.store.home) / "copies" / self.plan.run_id).glob("*"):
+            layer.remove(left)
+        shutil.rmtree(copies, ignore_errors=True)
         return str(self.store.run_row(self.number)["outcome"])
 
     def _write_report(self, end: End, evidence: tuple[Evidence, ...], changed: tuple[str, ...], stat: str) -> None:

@@ -110,6 +110,7 @@ class Worker:
         self.idle_s = idle_s
         self._known: set[tuple[int, int]] = set()
         self._seen_event = 0
+        self._leaving = False
 
     def serve(self) -> None:
         """Work until idle or told to stop. Returns at once where another worker holds the store."""
@@ -121,13 +122,17 @@ class Worker:
             command = [sys.executable, str(LAUNCHER), "forkserver"]
             forkserver.start(command, step_environment(os.environ), state_dir(self.home) / "worker.log")
             self._launch()
-            signal.signal(signal.SIGTERM, lambda *_: driver.draining.set())
-            signal.signal(signal.SIGINT, lambda *_: driver.draining.set())
+            signal.signal(signal.SIGTERM, self._told_to_leave)
+            signal.signal(signal.SIGINT, self._told_to_leave)
             with store.kept_open():
                 self._loop(store)
-            if driver.draining.is_set():
-                self._drain(store)
-                return
+            if self._leaving:
+                driver.draining.set()
+                try:
+                    self._drain(store)
+                finally:
+                    # The threads of live steps have parked; nothing else would end this process.
+                    os._exit(0)
             DBOS.destroy()
             forkserver.stop()
             self.lock.release()
@@ -135,6 +140,10 @@ class Worker:
             if not self._live(store):
                 self.on_leave()
                 return
+
+    def _told_to_leave(self, *_: object) -> None:
+        # Only a mark: a handler interrupts whatever is at work, and what waits on a lock in there would wait for ever.
+        self._leaving = True
 
     def _acquire(self) -> bool:
         """Whether this is the store's worker now. Somebody who only looks holds the lock for a moment, too."""
@@ -162,7 +171,7 @@ class Worker:
 
     def _loop(self, store: Store) -> None:
         busy = time.monotonic()
-        while not driver.draining.is_set():
+        while not self._leaving:
             live = self._live(store)
             for number in live:
                 self._start(store, number)
@@ -171,7 +180,7 @@ class Worker:
                 busy = time.monotonic()
             elif time.monotonic() - busy > self.idle_s:
                 return
-            driver.draining.wait(_TICK_S)
+            time.sleep(_TICK_S)
 
     @staticmethod
     def _live(store: Store) -> list[int]:
@@ -213,4 +222,3 @@ class Worker:
         for number in self._live(store):
             end_everything(f"{state_dir(self.home)}:r{number}/0")
         self.on_leave()
-        os._exit(0)

@@ -20,6 +20,8 @@ from typing import Any
 
 from ..core.report import ReportRejected, parse_report, report_schema
 from ..core.serde import dump
+from ..engine.layer import written
+from ..engine.workspace import is_cache
 from .pricing import price
 
 TOOLSET = "matrix_coder_step"
@@ -61,6 +63,7 @@ class Step:
         self.reported = False
         self.error: dict[str, Any] | None = None
         self.session = ""
+        self.discarded: set[str] = set()
 
     def report(self, args: dict[str, Any], **_: Any) -> str:
         """The tool `matrix_report`: the first readable report counts, any other changes nothing."""
@@ -99,6 +102,19 @@ class Step:
         self.channel.send("tool", name=name, preview=preview, refused=refusal)
         return {"action": "block", "message": refusal} if refusal else None
 
+    def after_tool(self, **kw: Any) -> str | None:
+        """Tell the child, and the engine, what it has just written although its step only reads."""
+        if not self.job["layer"]:
+            return None
+        found = {f for f in written(Path(self.job["layer"])) if not is_cache(f)} - self.discarded
+        self.discarded |= found
+        if not found:
+            return None
+        files = sorted(found)
+        self.channel.send("discarded", files=files[:50])
+        note = f"This step only reads. Nobody else sees what you wrote, and it is thrown away: {', '.join(files[:5])}"
+        return _with_note(str(kw.get("result") or ""), note)
+
     def _refusal(self, name: str, args: dict[str, Any]) -> str:
         from tools.approval import detect_dangerous_command, detect_hardline_command  # noqa: PLC0415 - the host's
 
@@ -110,7 +126,8 @@ class Step:
                         f"Not run: the host rates this command as dangerous ({found[-1]}), and nobody is there to ask. "
                         "Find another way, or report BLOCKED with the question."
                     )
-        if name in _WRITE_TOOLS and self.job["directory"] != self.job["workspace"] and self._in_original(args):
+        apart = self.job["layer"] or self.job["directory"] != self.job["workspace"]
+        if name in _WRITE_TOOLS and apart and self._in_original(args):
             why = "works in a checkout of its own" if self.job["writes"] else "only reads"
             place = self.job["directory"]
             return f"Not written: the {self.job['role']} step {why}. Work in {place}; report what you found."
@@ -119,6 +136,15 @@ class Step:
     def _in_original(self, args: dict[str, Any]) -> bool:
         path = Path(self.job["directory"], str(args.get("path") or ""))
         return path.resolve().is_relative_to(Path(self.job["workspace"]).resolve())
+
+
+def _with_note(result: str, note: str) -> str:
+    """A tool's result, which is JSON where the host keeps to its own form, with a word of ours."""
+    with suppress(ValueError):
+        data = json.loads(result)
+        if isinstance(data, dict):
+            return json.dumps({**data, "note": note}, ensure_ascii=False)
+    return f"{result}\n\n{note}"
 
 
 def _words(error: object) -> str:
@@ -189,6 +215,7 @@ def _parent(step: Step) -> Any:
         ("api_request_error", step.on_api_error),
         ("post_api_request", step.on_api_success),
         ("pre_tool_call", step.before_tool),
+        ("transform_tool_result", step.after_tool),
     ):
         context.register_hook(hook, callback)
     create_custom_toolset(TOOLSET, "the report of one workflow step", ["matrix_report"], [])
