@@ -117,8 +117,8 @@ def _put_layer(directory: str, folder: str) -> None:
         options += ",userxattr"
         _must(libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNS), "a namespace of its own")
         for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
-            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
-                file.write(text)
+            with open(f"/proc/self/{name}", "wb", buffering=0) as file:
+                file.write(text.encode())
     else:
         _must(libc.unshare(_CLONE_NEWNS), "a namespace of its own")
     _must(libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "mounts of its own")
