@@ -18,7 +18,7 @@ from conftest import CALC, TEST_CALC, make_repo
 from matrix_coder.core.intent_gate import decide
 from matrix_coder.core.models import Evidence, RunOutcome, StepReport, StepVerdict
 from matrix_coder.core.names import Workflow
-from matrix_coder.engine.client import Limits
+from matrix_coder.engine.client import Client, Limits
 from matrix_coder.engine.paths import run_dir, state_dir
 from matrix_coder.engine.store import Store
 from matrix_coder.engine.workspace import Trees
@@ -201,6 +201,31 @@ def test_units_when_a_step_is_made_of_them_then_each_tells_its_state_files_and_w
         assert (file["path"], file["change"]) == (name, "added")
     offered = {c["name"]: c["arguments"] for c in run["commands"]}
     assert offered["merge"][0]["choices"] == ["web"]
+
+
+def test_merge_and_drop_when_a_unit_is_kept_then_the_worker_does_the_one_and_the_other_is_done_at_once(
+    place: Place,
+) -> None:
+    """A merge is accepted, done by the worker and told in the run's reason; a dropped unit is offered no more."""
+    number = place.seeds.fanned(make_repo(place.home.root / "kept", {"a.txt": "1\n"}), goal="in units")
+    path = f"/runs/r{number}"
+    offered = {c["name"]: bool(c["confirm"]) for c in place.get(path)["commands"]}
+    assert (offered["merge"], offered["drop"]) == (False, True)
+    asked = {"arguments": {"unit": "web"}}
+    answer = place.http.post(f"{path}/commands", json={"name": "merge", **asked})
+    assert answer.status_code == 202
+    assert (answer.json()["message"][:23], answer.json()["run"]["outcome"]) == ("web is being merged, af", None)
+    Client(place.home.path).wait(f"r{number}", timeout_s=60)
+    run = place.get(path)
+    # Its checkout holds nothing of the workspace, as this test made it.
+    assert run["run"]["reason"].startswith(
+        "web was not merged: it changed files that are not its own: a.txt; it had ended"
+    )
+    dropped = place.http.post(f"{path}/commands", json={"name": "drop", **asked})
+    assert (dropped.status_code, dropped.json()["message"][:17]) == (200, "Dropped for good:")
+    assert {"merge", "drop"}.isdisjoint(c["name"] for c in place.get(path)["commands"])
+    end_worker(place.home.path)
+    forget(place, number)
 
 
 def test_output_when_read_backwards_then_it_is_whole(place: Place) -> None:
