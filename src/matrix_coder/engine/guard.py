@@ -152,7 +152,8 @@ def _wait(child: int, lease: int) -> int:
 def _end_all() -> None:
     """Kill whatever is below this process until there is nothing: its orphans have become its own children."""
     while True:
-        for pid in _descendants(os.getpid()):
+        children = _children()
+        for pid in _descendants(os.getpid()) if children is None else children:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -162,7 +163,16 @@ def _end_all() -> None:
                 pass
         except ChildProcessError:
             return
-        time.sleep(0.01)
+        time.sleep(0.002)
+
+
+def _children() -> "list[int] | None":
+    """This process's own children, which a look at all processes would find too late; None where nobody tells."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
+            return [int(pid) for pid in file.read().split()]
+    except OSError:
+        return None
 
 
 def _descendants(root: int) -> "list[int]":
