@@ -7,7 +7,7 @@ VENV := .venv
 JOBS ?= 4
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test real liar bench-engine fuzz bench-gate lint clean
+.PHONY: help setup demo test real liar bench-engine bench-board fuzz bench-gate lint clean
 
 help:
 	@echo "make demo   set up, then run the main job"
@@ -15,6 +15,7 @@ help:
 	@echo "make real   runs over fetched open-source projects"
 	@echo "make liar   every lie a hundred times over: hours"
 	@echo "make bench-engine   the engine's own cost: steps, trees, growth, memory"
+	@echo "make bench-board    a thousand cards while a page and twenty streams read the board"
 	@echo "make fuzz   a million made-up messages at the gate: minutes"
 	@echo "make bench-gate   how long one decision takes"
 	@echo "make setup  set up .venv alone; make lint  the linters and the type checker alone"
@@ -47,6 +48,9 @@ liar: setup
 
 bench-engine: setup
 	$(BIN)/python scripts/bench_engine.py
+
+bench-board: setup
+	$(BIN)/python scripts/bench_board.py
 
 fuzz: setup
 	$(BIN)/python scripts/fuzz_gate.py $${FUZZ_COUNT:-1000000}

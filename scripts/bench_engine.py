@@ -4,8 +4,9 @@
     python scripts/bench_engine.py [--steps 1000] [--files 10000]
 
 A ralph run whose check always fails goes on until its cap. The worker, its store, the guard, git and the checks are
-the real ones. They run from a copy of this package in which two things differ: a step's process reports at once
-instead of loading the host, and each git or cp process that the engine starts leaves its time in a file.
+the real ones. They run from a copy of this package in which three things differ: a step's process reports at once
+instead of loading the host, each git or cp process that the engine starts leaves its time in a file, and so does each
+sync of the Kanban mirror. What that costs a step is measured by other runs, with it and without it in turns.
 
 Overhead of a step is the time from the end of the step before to its own end, less what the store has for its
 process (from its start to its end, the guard's included) and for its checks.
@@ -25,9 +26,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
+import mirror_cost
 import psutil
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -194,22 +195,6 @@ def record_times(root: Path, files: int, turns: int = 20) -> tuple[float, list[f
     return first, times
 
 
-def mirror_times(client, number: int, steps: int = 60) -> list[float]:
-    """Seconds that the Kanban mirror takes for each further step of a run, on a real board."""
-    from matrix_coder.engine import views
-    from matrix_coder.hermes.card_book import StoreCardBook
-    from matrix_coder.hermes.kanban import KanbanMirror
-
-    mirror = KanbanMirror(StoreCardBook(client.store))
-    run = views.view(client.store, number)
-    times = []
-    for count in range(1, min(steps, len(run.steps)) + 1):
-        begun = time.perf_counter()
-        mirror.sync(replace(run, steps=run.steps[:count]))
-        times.append(time.perf_counter() - begun)
-    return times
-
-
 def line(name: str, value: str, note: str = "") -> None:
     print(f"{name:58}{value:>14}  {note}".rstrip(), flush=True)
 
@@ -260,12 +245,12 @@ def main() -> int:
         (home / "config.yaml").write_text(CONFIG)
         os.environ.update(HERMES_HOME=str(home), HOME=str(root), PYTHONPATH="")
         copy_package(root / "code", clock)
+        mirror_cost.instrument(root / "code" / "matrix_coder", root / "syncs")
         plain = plain_steps(root)
         # Before and after: what else the machine does changes meanwhile.
         before = plain(wanted.steps)
         first, later = record_times(root, wanted.files)
         client, number, memory = long_run(home, repository(root / "small", 20), wanted.steps)
-        mirror = mirror_times(client, number)
         after = plain(wanted.steps)
         part = max(1, min(100, wanted.steps // 4))
         line("a plain DBOS step doing nothing, median", f"{ms(before + after):.1f} ms", "the baseline")
@@ -274,11 +259,7 @@ def main() -> int:
         line(f"tree record, {wanted.files:,} files, one changed, median", f"{ms(later):.0f} ms", "goal 150 ms")
         line("   the first of all", f"{first * 1e3:.0f} ms")
         show_run(client, number, clock, memory, ms(before + after))
-        line(
-            "Kanban mirror for each step, median",
-            f"{ms(mirror):.1f} ms",
-            f"last of {len(mirror)}: {mirror[-1] * 1e3:.1f} ms",
-        )
+        mirror_cost.show(mirror_cost.measure(root, root / "syncs", repository, long_run), line)
         from dbos import DBOS
 
         DBOS.destroy()

@@ -23,6 +23,11 @@ from typing import Any
 BUSY_MS = 250
 """For each of the host's six tries: about two seconds before a locked board is given up for now."""
 
+LOG_PAGES = 400
+"""After so many the log is folded away, 1.6 MB: while that goes on, the host takes the file for torn in other programs.
+
+The host does so after every 100."""
+
 _BUSY_VARIABLE = "HERMES_KANBAN_BUSY_TIMEOUT_MS"
 _environment = threading.Lock()
 _files = threading.Lock()
@@ -60,6 +65,7 @@ class BoardFile:
         """One connection for all calls of the block, on a file that is kept in use. It is a fresh one each time."""
         with troubles(), self._opened() as conn:
             self._shared = conn if self._keep(conn) else None
+            conn.execute(f"pragma wal_autocheckpoint={LOG_PAGES}")
             try:
                 yield
             finally:
