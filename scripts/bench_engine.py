@@ -36,6 +36,9 @@ STEP = '''
 """A step that reports at once; one that writes counts in a file, so that no iteration is like the one before."""
 import json, os, sys
 
+def preload():
+    pass
+
 def main(job_file, channel):
     word = sys.stdin.readline().strip()
     with open(job_file, encoding="utf-8") as file:

@@ -23,15 +23,20 @@ _POLL_S = 0.1
 
 
 class RunContext:
-    """One run at work. `draining` tells that the worker is going away and whatever is half-done has to be left."""
+    """One run at work. `draining` tells that the worker is going away and whatever is half-done has to be left.
 
-    def __init__(self, store: Store, number: int, draining: Callable[[], bool] = lambda: False) -> None:
+    `trees` is the record of the run's workspace as an earlier context of this process knew it.
+    """
+
+    def __init__(
+        self, store: Store, number: int, draining: Callable[[], bool] = lambda: False, *, trees: Trees | None = None
+    ) -> None:
         self.store = store
         self.number = number
         self.plan = load_plan(store, number)
         self.directory = run_dir(store.home, self.plan.run_id)
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.trees = Trees(self.plan.workspace, self.directory)
+        self.trees = trees or Trees(self.plan.workspace, self.directory)
         self._draining = draining
         self._telling = threading.Lock()
 

@@ -22,11 +22,14 @@ from .aftermath import Aftermath
 from .steps import Run, load_result
 from .store import Store
 from .units import Held
+from .workspace import Trees
 
 _STORAGE_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 
 draining = threading.Event()
 _stores: list[Store] = []
+# What one step of a run knows of the trees, the next need not ask again.
+_trees: dict[int, Trees] = {}
 
 
 def connect(store: Store) -> None:
@@ -42,6 +45,8 @@ def drive(number: int) -> str:
     except Exception as error:  # noqa: BLE001 - whatever is wrong in here must end the run, not leave it live for ever
         reason = str(error) or type(error).__name__
         return str(DBOS.run_step({"name": "fail"}, _patiently, _fail, number, reason))
+    finally:
+        _trees.pop(number, None)
 
 
 def _drive(number: int) -> str:
@@ -88,10 +93,13 @@ def _patiently(step: Callable[..., Any], *arguments: Any) -> Any:
 def _run(number: int) -> Run:
     if not _stores:
         raise RuntimeError("the worker has not opened its store")
-    return Run(_stores[0], number, draining=draining.is_set)
+    run = Run(_stores[0], number, draining=draining.is_set, trees=_trees.get(number))
+    _trees[number] = run.trees
+    return run
 
 
 def _open(number: int) -> dict[str, Json]:
+    _trees.pop(number, None)
     return _run(number).open()
 
 

@@ -27,13 +27,19 @@ from .specialist import Specialist
 from .store import Store
 from .tamper import examine, watch
 from .unit_plan import plan_units
+from .workspace import Trees
+
+# What was recorded so lately is what is there: no look would be later than the step's own start or end.
+_JUST_NOW_S = 0.2
 
 
 class Run:
     """One run's side effects, as the driver's durable steps call them."""
 
-    def __init__(self, store: Store, number: int, draining: Callable[[], bool] = lambda: False) -> None:
-        self.context = RunContext(store, number, draining)
+    def __init__(
+        self, store: Store, number: int, draining: Callable[[], bool] = lambda: False, *, trees: Trees | None = None
+    ) -> None:
+        self.context = RunContext(store, number, draining, trees=trees)
         self.store = store
         self.number = number
         self.plan = self.context.plan
@@ -126,7 +132,7 @@ class Run:
         if stop is not None and not definition.fan_out:
             return StepResult(report=StepReport(verdict=StepVerdict.UNVERIFIABLE, summary=stop.reason), stop=stop)
         if not row["tree_before"]:
-            self.store.update_step(self.number, move.number, tree_before=self.trees.record())
+            self.store.update_step(self.number, move.number, tree_before=self.trees.last(within_s=_JUST_NOW_S))
         if definition.fan_out:
             return units.Fleet(self.context, move).work()
         specialist = Specialist(self.context, move, row["attempt"], notes=units.accounts(self.context))
@@ -182,7 +188,7 @@ class Run:
             report=json.dumps(dump(result.report), ensure_ascii=False),
             evidence=json.dumps([dump(e) for e in result.evidence], ensure_ascii=False),
             result=json.dumps(saved, ensure_ascii=False),
-            tree_after=self.trees.record(),
+            tree_after=self.trees.last(within_s=_JUST_NOW_S),
             ended_at=self.store.clock(),
         )
 

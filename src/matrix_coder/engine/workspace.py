@@ -248,6 +248,7 @@ class Trees:
         """Make these paths what they are in a recorded tree; what is not in it is removed."""
         if not paths:
             return
+        self.worked_on()
         listing = self.git_dir / "to-restore"
         listing.write_bytes(os.fsencode("\0".join(paths)))
         self._git(
