@@ -12,21 +12,37 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from conftest import CALC, TEST_CALC, make_repo
+from matrix_coder.core.intent_gate import decide
+from matrix_coder.hermes.decisions import DecisionLog
 from matrix_coder.testing import HermesHome
 from webbench import TOKEN, Dashboard, Seeds, end_worker, seed_outcomes
 
 CHROMIUM = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), "")
 DARK, LIGHT = "default", "nous-blue"
 WIDE, NARROW = (1600, 1000), (390, 844)
+DECIDED = (
+    ("20261130_094500_77ab21", "what a nice morning"),
+    ("20261130_081500_3fa9c1", "hello, who are you?"),
+    ("20261130_081500_3fa9c1", "fix README typo"),
+    ("20261130_081500_3fa9c1", "matrix ralph cap=5: make the tests pass"),
+    ("20261130_081500_3fa9c1", "the cart total is wrong since the refund change, find out why"),
+)
 NOWHERE = "http://127.0.0.1:9/v1"
 FOREVER_MS = 30_000
 SHOTS = os.environ.get("MATRIX_SCREENSHOTS", "")
 KEPT = {
     *(
         f"{view}-dark-wide"
-        for view in ("empty", "runs", "live", "cancel", "run", "diff", "events", "routing", "settings")
+        for view in ("empty", "runs", "live", "cancel", "run", "units", "diff", "events", "routing", "settings")
     ),
-    *("run-light-wide", "diff-light-wide", "runs-light-narrow", "run-dark-narrow", "diff-light-narrow"),
+    *(
+        "run-light-wide",
+        "diff-light-wide",
+        "runs-light-narrow",
+        "run-dark-narrow",
+        "diff-light-narrow",
+        "units-light-narrow",
+    ),
 }
 
 # How long anything may take to be seen: long, since machines differ; what is wrong is never seen.
@@ -61,11 +77,18 @@ class Place:
 
 @pytest.fixture(scope="session")
 def place(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A dashboard to look at: its runs stay as they are, and r10 has steps, trees, checks and outputs."""
+    """A dashboard to look at: its runs stay as they are. r10 has steps, trees, checks and outputs, r11 units; chats
+    have decided."""
     made = Place(folder_for(tmp_path_factory.mktemp("browser")))
     repo = make_repo(made.root / "shop", {"calc.py": CALC, "test_calc.py": TEST_CALC})
     edits = [{"notes.md": "# tried\n"}, {"calc.py": CALC.replace("a - b", "a + b"), "docs/how to.md": "# how\n"}]
     assert made.seeds.mended(repo, edits, goal="make the tests pass") == 10
+    prices = make_repo(made.root / "prices", {"tests/test_api.py": "", "docs/index.md": "# shop\n"})
+    assert made.seeds.fanned(prices, goal="show the prices in the shop, its API and its docs") == 11
+    log = DecisionLog(made.home.path, clock=made.seeds.clock)
+    for session, text in DECIDED:
+        made.seeds.clock.now += 40
+        log.add(session, text, decide(text))
     yield made
     made.close()
 

@@ -8,6 +8,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from matrix_coder.core.intent_gate import decide
+from matrix_coder.core.names import Workflow
+from matrix_coder.hermes.decisions import DecisionLog
 from webbench import OUTCOMES
 
 from .conftest import DARK, LIGHT, NARROW, WIDE, Open, Place, Shoot
@@ -15,6 +18,7 @@ from .conftest import DARK, LIGHT, NARROW, WIDE, Open, Place, Shoot
 VIEWS = {
     "runs": "#/runs",
     "run": "#/runs/r10",
+    "units": "#/runs/r11",
     "diff": "#/runs/r10/diff",
     "events": "#/runs/r10/events",
     "report": "#/runs/r10/report",
@@ -30,11 +34,16 @@ def prepare(page: Page, view: str) -> None:
         page.get_by_role("button", name=re.compile("2. verify")).click()
         page.get_by_role("button", name="Show output").click()
         expect(page.get_by_text("assert -1 == 5")).to_be_visible()
+    elif view == "units":
+        page.get_by_role("button", name=re.compile("4. web")).click()
+        page.get_by_role("button", name="Show what it changed").click()
+        expect(page.get_by_text("def web() -> int:")).to_be_visible()
     elif view == "diff":
         expect(page.get_by_text("return a + b")).to_be_visible()
     elif view == "routing":
         page.get_by_role("button", name="review the auth endpoint").click()
         expect(page.get_by_text("review:security@backend-api")).to_be_visible()
+        page.get_by_role("button", name=re.compile("the cart total is wrong")).click()
     elif view == "report":
         expect(page.get_by_text("# r10 ralph: verified")).to_be_visible()
     elif view == "events":
@@ -68,8 +77,12 @@ def test_list_when_opened_then_every_outcome_with_goal_iteration_and_cost(place:
     """One row for each run says how it ended, what it was for, how far it got and what it used."""
     page = open_page(place.dashboard)
     rows = page.get_by_role("list", name="Runs").get_by_role("listitem")
-    expect(rows).to_have_count(len(OUTCOMES) + 1)
-    expect(rows.first).to_contain_text(re.compile(r"verified.*r10 ralph.*make the tests pass.*2/5.*42k", re.DOTALL))
+    expect(rows).to_have_count(len(OUTCOMES) + 2)
+    mended = re.compile(r"verified.*r10 ralph.*make the tests pass.*2/5.*\$0\.19.*42k", re.DOTALL)
+    expect(rows.nth(1)).to_contain_text(mended)
+    expect(rows.first).to_contain_text(re.compile(r"failed.*r11 ultrawork.*1/1.*at least \$0\.16.*40k", re.DOTALL))
+    for workflow in Workflow:
+        expect(rows.filter(has_text=workflow.value).first).to_be_visible()
     for outcome, goal, _ in OUTCOMES:
         row = rows.filter(has_text=goal).last
         expect(row).to_contain_text(outcome.value.replace("_", " "))
@@ -93,8 +106,7 @@ def test_list_when_filtered_and_searched_then_narrowed(place: Place, open_page: 
 def test_run_when_opened_by_keyboard_alone_then_reached_and_read(place: Place, open_page: Open) -> None:
     """Without a mouse: from the list into a run, through its tabs with the arrow keys, into a step and back."""
     page = open_page(place.dashboard)
-    first = page.get_by_role("list", name="Runs").get_by_role("link").first
-    first.focus()
+    page.get_by_role("list", name="Runs").get_by_role("link").nth(1).focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="r10 ralph")).to_be_visible()
     page.get_by_role("tab", name=re.compile("Steps")).focus()
@@ -141,6 +153,46 @@ def test_step_when_opened_then_findings_cases_output_and_its_own_diff(place: Pla
     expect(page.get_by_role("region", name="Changes of calc.py")).to_contain_text("return a + b")
 
 
+def test_run_when_it_has_a_money_budget_then_bar_totals_and_what_has_no_price(place: Place, open_page: Open) -> None:
+    """Money used and allowed, in all, in each iteration and for each step; what has no price is said."""
+    page = open_page(place.dashboard, "#/runs/r11")
+    expect(page.get_by_role("meter", name="Money")).to_have_attribute("aria-valuetext", "$0.16 of $2.00")
+    budgets = page.get_by_role("region", name="Budgets")
+    expect(budgets).to_contain_text("Cost at least $0.16")
+    expect(budgets).to_contain_text(
+        "4,700 tokens of 39,880 had no price the host knows; the money budget does not count"
+    )
+    expect(page.locator(".mc-iteration")).to_contain_text("40k tokens, at least $0.16")
+    expect(page.get_by_role("button", name=re.compile("1. plan"))).to_contain_text("$0.0477")
+    expect(page.get_by_role("button", name=re.compile("4. web"))).to_contain_text("no price known")
+    page.evaluate("location.hash = '#/runs/r10'")
+    expect(page.get_by_role("region", name="Budgets")).to_contain_text("Cost $0.19")
+    expect(page.get_by_role("meter", name="Money")).to_have_count(0)
+
+
+def test_units_when_a_step_is_made_of_them_then_below_it_with_state_files_and_way_on(
+    place: Place, open_page: Open
+) -> None:
+    """Each unit stands below its step: its state, why, what it may change and changed, its diff, how to take it."""
+    page = open_page(place.dashboard, "#/runs/r11")
+    units = page.get_by_role("list", name="Units of step 2").get_by_role("listitem")
+    for at, state in enumerate(("api.*merged", "web.*failed", "docs.*empty", "survey.*done")):
+        expect(units.locator(".mc-step-head").nth(at)).to_contain_text(re.compile(state, re.DOTALL))
+    page.get_by_role("button", name=re.compile("4. web")).click()
+    body = units.filter(has_text="Show the prices.")
+    for text in ("red in its own checkout", "web.py", "4-web", "matrix-coder merge r11 web"):
+        expect(body).to_contain_text(text)
+    page.get_by_role("button", name="Show what it changed").click()
+    expect(page.get_by_role("region", name="Changes of web.py")).to_contain_text("def web() -> int:")
+    page.get_by_role("button", name=re.compile("6. survey")).click()
+    expect(units.last).to_contain_text("where prices are shown today")
+    page.get_by_role("button", name=re.compile("1. plan")).click()
+    expect(page.get_by_text("Planned units")).to_be_visible()
+    expect(page.get_by_role("button", name="Merge a unit")).to_be_visible()
+    page.get_by_role("tab", name=re.compile("Events")).click()
+    expect(page.locator(".mc-events")).to_contain_text("unit web is failed: red in its own checkout")
+
+
 def test_diff_when_laid_side_by_side_then_old_and_new_face_each_other(place: Place, open_page: Open) -> None:
     """Unified or side by side: the removed line stands beside the added one."""
     page = open_page(place.dashboard, "#/runs/r10/diff")
@@ -174,7 +226,7 @@ def test_routing_when_a_message_is_typed_then_its_decision_and_signals(place: Pl
     page = open_page(place.dashboard, "#/routing")
     page.get_by_label(re.compile("A message")).fill("add tests for the tokenizer module")
     page.keyboard.press("Control+Enter")
-    decision = page.get_by_role("region", name="Decision")
+    decision = page.get_by_role("region", name="Decision", exact=True)
     expect(decision).to_contain_text(re.compile("D.*test.*score", re.DOTALL))
     expect(decision.locator("mark").first).to_be_visible()
     expect(page.get_by_role("region", name="Signals").locator("tbody tr").first).to_be_visible()
@@ -184,9 +236,31 @@ def test_routing_when_a_message_is_typed_then_its_decision_and_signals(place: Pl
     expect(decision).to_contain_text(re.compile("ralph.*cap.*3", re.DOTALL))
 
 
+def test_decisions_when_chats_made_some_then_shown_by_session_with_their_signals(place: Place, open_page: Open) -> None:
+    """The last decisions of the newest chat are there, of any other on demand, each with what decided."""
+    page = open_page(place.dashboard, "#/routing")
+    rows = page.get_by_role("list", name="Decisions, newest first").locator("> li")
+    expect(rows).to_have_count(4)
+    expect(rows.first).to_contain_text(re.compile("D.*the cart total is wrong.*debug", re.DOTALL))
+    expect(rows.nth(1)).to_contain_text(re.compile("A.*matrix ralph cap=5.*ralph", re.DOTALL))
+    expect(rows.nth(2)).to_contain_text(re.compile("C.*fix README typo", re.DOTALL))
+    rows.first.get_by_role("button").click()
+    expect(rows.first.get_by_role("region", name="Signals").locator("tbody tr").first).to_be_visible()
+    expect(rows.first.locator("mark").first).to_be_visible()
+    page.get_by_label("Chat session").select_option(index=1)
+    expect(rows).to_have_count(1)
+    expect(rows.first).to_contain_text("what a nice morning")
+    text = "review the auth endpoint"
+    DecisionLog(place.home.path).add("20261130_094500_77ab21", text, decide(text))
+    page.get_by_role("button", name="Show the newest").click()
+    expect(rows).to_have_count(2)
+
+
 def test_settings_when_shown_then_value_and_source(place: Place, open_page: Open) -> None:
     """Each setting shows its value, where it comes from and what it is."""
     page = open_page(place.dashboard, "#/settings")
     row = page.get_by_role("list", name="Settings").get_by_role("listitem").filter(has_text="limits.cap")
     expect(row).to_contain_text(re.compile("5.*built-in default.*iterations that a run may start", re.DOTALL))
+    money = page.get_by_role("listitem").filter(has_text="limits.money")
+    expect(money).to_contain_text(re.compile("0.*built-in default.*dollars", re.DOTALL))
     expect(page.get_by_role("list", name="Installation")).to_contain_text("hermes-agent")

@@ -5,6 +5,8 @@ import type { Element } from "./sdk";
 import type { CommandAnswer, CommandArgument, CommandOffer, Problem } from "./types";
 import { Text, Trouble } from "./ui";
 
+const GRAVE = new Set(["cancel", "drop"]);
+
 export function Commands({ run, offers, done }: { run: string; offers: CommandOffer[]; done: () => void }): Element {
   const [asking, setAsking] = useState<CommandOffer | null>(null);
   const [busy, setBusy] = useState(false);
@@ -39,7 +41,7 @@ export function Commands({ run, offers, done }: { run: string; offers: CommandOf
           <button
             key={offer.name}
             type="button"
-            className={offer.name === "cancel" ? "mc-button mc-danger" : "mc-button"}
+            className={GRAVE.has(offer.name) ? "mc-button mc-danger" : "mc-button"}
             disabled={busy}
             onClick={() => press(offer)}
           >
@@ -68,7 +70,9 @@ function Ask({ offer, leave, go }: {
   const id = useId();
   useEffect(() => {
     dialog.current?.showModal();
-  }, []);
+    // Enter must not do what can't be taken back; where a text is asked for, it is what to begin with.
+    dialog.current?.querySelector<HTMLElement>(offer.confirm ? "[data-back]" : "input, select")?.focus();
+  }, [offer]);
   function submit(event: { preventDefault(): void }): void {
     event.preventDefault();
     const filled = offer.arguments.filter((a) => (values[a.name] ?? "").trim() !== "");
@@ -90,10 +94,10 @@ function Ask({ offer, leave, go }: {
           </label>
         ))}
         <div className="mc-actions">
-          <button type="button" className="mc-button" autoFocus onClick={() => dialog.current?.close()}>
+          <button type="button" className="mc-button" data-back="" onClick={() => dialog.current?.close()}>
             Go back
           </button>
-          <button type="submit" className={offer.name === "cancel" ? "mc-button mc-danger" : "mc-button mc-main"}>
+          <button type="submit" className={GRAVE.has(offer.name) ? "mc-button mc-danger" : "mc-button mc-main"}>
             {offer.label}
           </button>
         </div>

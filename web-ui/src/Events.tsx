@@ -58,6 +58,8 @@ const TEXTS: Record<string, (data: Record<string, unknown>) => string> = {
   unpriced: (d) => word(d, "words"),
   paused: (d) => `is paused: ${word(d, "reason")}`,
   reopened: () => "goes on",
+  dropped: (d) => `the checkout ${word(d, "path")} is removed for good`,
+  "no branch": (d) => `no branch could be made for unit ${word(d, "unit")}: ${word(d, "why")}`,
   undone: (d) => `${files(d)} put back as they were before ${d["step"] ? `step ${word(d, "step")}` : "the run"}`,
   taken: (d) => `${files(d)} brought into the repository`,
   steer: (d) => `a person says: ${word(d, "text")}`,

@@ -60,7 +60,7 @@ export function RunView({ id, tab }: { id: string; tab: string }): Element {
               <Proof before={detail.baseline} after={detail.evidence} />
             </Panel>
             <Panel title="Budgets">
-              <Budgets budgets={detail.budgets} />
+              <Budgets budgets={detail.budgets} outcome={detail.run.outcome} />
               <Cost run={detail.run} />
             </Panel>
           </div>
@@ -162,11 +162,13 @@ const LABELS: Record<Budget["name"], string> = {
   money: "Money",
 };
 
-function Budgets({ budgets }: { budgets: Budget[] }): Element {
+// All iterations used is no trouble by itself: the last one may have done it.
+function Budgets({ budgets, outcome }: { budgets: Budget[]; outcome: string | null }): Element {
+  const calm = (b: Budget): boolean => b.name === "iterations" && outcome !== "cap_reached";
   return (
     <>
       {budgets.map((b) => (
-        <Bar key={b.name} label={LABELS[b.name]} used={b.used} limit={b.limit} show={SHOW[b.name]} />
+        <Bar key={b.name} label={LABELS[b.name]} used={b.used} limit={b.limit} calm={calm(b)} show={SHOW[b.name]} />
       ))}
     </>
   );

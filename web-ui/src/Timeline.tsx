@@ -2,7 +2,7 @@
 import { CheckDetail, CheckPill } from "./Checks";
 import { DiffView } from "./DiffView";
 import { cost, duration, moment, spent, tokens, usedTokens } from "./format";
-import { React, useId, useState } from "./sdk";
+import { React, useId, useMemo, useState } from "./sdk";
 import type { Element } from "./sdk";
 import type { ReportShape, StepShape } from "./types";
 import { UnitFacts, UnitPill, Units } from "./Units";
@@ -19,8 +19,10 @@ function spanOf(steps: StepShape[], now: number): Span {
   return { from: Math.min(...starts), to: Math.max(...ends) };
 }
 
-function routeOf(step: StepShape): string {
+function routeOf(step: StepShape, whole: boolean): string {
   if (step.unit) return step.unit.name;
+  // What its units are worked on by differs from one to the next.
+  if (whole) return step.name;
   return step.role + (step.lens ? `:${step.lens}` : "") + (step.domain ? `@${step.domain}` : "");
 }
 
@@ -55,13 +57,14 @@ export function Timeline({ run, steps, now, cap }: {
   now: number;
   cap: number;
 }): Element {
+  const turns = useMemo(() => turnsOf(steps), [steps]);
   if (steps.length === 0) {
     return <p className="mc-note">No step has begun: the engine records the starting tree and runs the checks first.</p>;
   }
-  const span = spanOf(steps, now);
+  const { from, to } = spanOf(steps, now);
   return (
     <div className="mc-timeline">
-      {turnsOf(steps).map((turn) => (
+      {turns.map((turn) => (
         <section key={turn.iteration} aria-label={`Iteration ${turn.iteration}`}>
           <h4 className="mc-iteration">
             <span>
@@ -72,12 +75,12 @@ export function Timeline({ run, steps, now, cap }: {
           <ol className="mc-steps">
             {turn.wholes.map(({ step, units }) => (
               <li key={step.number} className="mc-step">
-                <Step run={run} step={step} span={span} now={step.ended_at ? 0 : now} />
+                <Step run={run} step={step} units={units} from={from} to={to} now={step.ended_at ? 0 : now} />
                 {units.length > 0 && (
                   <ol className="mc-units" aria-label={`Units of step ${step.number}`}>
                     {units.map((unit) => (
                       <li key={unit.number} className="mc-unit">
-                        <Step run={run} step={unit} span={span} now={unit.ended_at ? 0 : now} />
+                        <Step run={run} step={unit} units={NO_UNITS} from={from} to={to} now={unit.ended_at ? 0 : now} />
                       </li>
                     ))}
                   </ol>
@@ -101,29 +104,34 @@ function Used({ of }: { of: StepShape[] }): Element {
   );
 }
 
-const Step = React.memo(function Step({ run, step, span, now }: {
+const NO_UNITS: StepShape[] = [];
+
+const Step = React.memo(function Step({ run, step, units, from, to, now }: {
   run: string;
   step: StepShape;
-  span: Span;
+  units: StepShape[];
+  from: number;
+  to: number;
   now: number;
 }): Element {
   const [open, setOpen] = useState(false);
   const id = useId();
   const live = step.ended_at === 0 && now > 0;
   const took = Math.max(0, (step.ended_at || now || step.started_at) - step.started_at);
-  const all = Math.max(1, span.to - span.from);
-  const left = ((step.started_at - span.from) / all) * 100;
+  const all = Math.max(1, to - from);
+  const left = ((step.started_at - from) / all) * 100;
   const cutOff = step.ended_at === 0 && !live;
   const claimed = cutOff ? "cut off" : step.report?.verdict ?? step.status;
   // Colour is for what was verified; a claim has none to give.
   const proved = step.evidence.length === 0 ? "plain" : step.evidence.every((c) => c.passed) ? "ok" : "bad";
-  const money = cost(step);
+  const used = spent([step, ...units]);
+  const money = cost(used);
   return (
     <>
       <button type="button" className="mc-step-head" aria-expanded={open} aria-controls={id} onClick={() => setOpen(!open)}>
         <span className="mc-caret" aria-hidden="true" />
         <span className="mc-step-name">
-          <span className="mc-dim">{step.number}.</span> <Text>{routeOf(step)}</Text>
+          <span className="mc-dim">{step.number}.</span> <Text>{routeOf(step, units.length > 0)}</Text>
           {step.unit && (
             <span className="mc-dim">
               {" "}
@@ -150,7 +158,7 @@ const Step = React.memo(function Step({ run, step, span, now }: {
           )}
         </span>
         <span className="mc-step-cost">
-          {duration(took)} <span className="mc-dim">{tokens(usedTokens(step))} tokens</span>
+          {duration(took)} <span className="mc-dim">{tokens(usedTokens(used))} tokens</span>
           {money && <span className="mc-money">{money}</span>}
         </span>
         <span className="mc-track" aria-hidden="true">

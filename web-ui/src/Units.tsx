@@ -84,6 +84,15 @@ export function UnitFacts({ unit }: { unit: UnitShape }): Element {
             <code>
               <Text>{unit.checkout}</Text>
             </code>
+            {unit.branch && (
+              <>
+                {" "}
+                on branch{" "}
+                <code>
+                  <Text>{unit.branch}</Text>
+                </code>
+              </>
+            )}
           </dd>
         </div>
       )}

@@ -89,6 +89,7 @@ export interface UnitShape {
   files: string[];
   files_total: number;
   checkout: string;
+  branch: string;
   command: string;
 }
 

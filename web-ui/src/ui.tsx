@@ -5,8 +5,9 @@ import type { Element, Node } from "./sdk";
 import type { Problem } from "./types";
 
 // Characters that are drawn as nothing or turn the text around them: shown as what they are.
-// eslint-disable-next-line no-control-regex
-const HIDDEN = /([\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff])/;
+const HIDDEN =
+  // eslint-disable-next-line no-control-regex
+  /([\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}])/u;
 
 // Text that a model, a file or a person wrote. It is never taken for markup.
 export function Text({ children }: { children: string }): Element {
@@ -19,7 +20,7 @@ export function Text({ children }: { children: string }): Element {
           part
         ) : (
           <span key={i} className="mc-hidden-char">
-            {`U+${part.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`}
+            {`U+${(part.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`}
           </span>
         ),
       )}
@@ -203,14 +204,15 @@ export function useNow(server: number | null, every: number): number {
   return Date.now() / 1000 + offset.current;
 }
 
-export function Bar({ label, used, limit, show }: {
+export function Bar({ label, used, limit, calm = false, show }: {
   label: string;
   used: number;
   limit: number;
+  calm?: boolean;
   show: (n: number) => string;
 }): Element {
   const share = limit > 0 ? Math.min(1, used / limit) : 0;
-  const tone: Tone = share >= 1 ? "bad" : share >= 0.8 ? "warn" : "plain";
+  const tone: Tone = calm ? "plain" : share >= 1 ? "bad" : share >= 0.8 ? "warn" : "plain";
   return (
     <div className="mc-budget">
       <div className="mc-budget-words">

@@ -13,6 +13,8 @@ from .problems import CommandUnknown
 from .shapes import CommandArgument, CommandOffer
 
 Arguments = Mapping[str, str | int | float]
+# What `drop` calls the checkout in which an isolated run worked.
+OWN = "the run's own"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +116,8 @@ def _merge(client: Client, run_id: str, arguments: Arguments) -> str:
 
 
 def _drop(client: Client, run_id: str, arguments: Arguments) -> str:
-    return f"Dropped for good: {client.drop(run_id, str(arguments['unit'])).path}"
+    unit = str(arguments["unit"])
+    return f"Dropped for good: {client.drop(run_id, '' if unit == OWN else unit).path}"
 
 
 def _take(client: Client, run_id: str, _: Arguments) -> str:
@@ -153,10 +156,11 @@ _MORE = (
 )
 _FROM = (_optional("step", "Only from this step on, by its number; left empty, the whole run"),)
 _UNIT = (CommandArgument(name="unit", label="Unit", kind="choice", required=True, choices=[]),)
+_CHECKOUT = (CommandArgument(name="unit", label="Checkout", kind="choice", required=True, choices=[]),)
 _UNDO = "Put every file that this run changed back as it was? Nothing is touched where you have changed it since."
 _CANCEL = "Stop this run and everything it started? What it changed so far stays in the workspace."
 _TAKE = "Bring what this run changed into the repository? Nothing is touched where you have changed it since."
-_DROP = "Remove this unit's checkout for good? What it holds and was not merged is nowhere else."
+_DROP = "Remove this checkout for good? What it holds and was not merged or taken is nowhere else."
 _ALL = (
     Command(
         name="answer",
@@ -173,7 +177,7 @@ _ALL = (
     Command(name="pause", label="Pause", offered=_is_at_work, act=_pause),
     Command(name="raise", label="Raise limits", offered=_can_be_raised, act=_raise, arguments=_MORE),
     Command(name="merge", label="Merge a unit", offered=_has_ended, act=_merge, arguments=_UNIT, later=True),
-    Command(name="drop", label="Drop a unit", offered=_has_ended, act=_drop, confirm=_DROP, arguments=_UNIT),
+    Command(name="drop", label="Drop a checkout", offered=_has_ended, act=_drop, confirm=_DROP, arguments=_CHECKOUT),
     Command(name="take", label="Take changes", offered=_can_be_taken, act=_take, confirm=_TAKE),
     Command(
         name="undo",
@@ -188,19 +192,20 @@ _ALL = (
 _TABLE = {command.name: command for command in _ALL}
 
 
-def offers(run: RunView, units: Sequence[str] = ()) -> list[CommandOffer]:
-    """The commands that can be given to this run as it is; `units` are those of its units that may still be merged."""
+def offers(run: RunView, choices: Mapping[str, Sequence[str]]) -> list[CommandOffer]:
+    """The commands that can be given to this run as it is; `choices` says what `merge` and `drop` can be about."""
+    asked = {c.name: _arguments(c, run, choices.get(c.name, ())) for c in _TABLE.values() if c.offered(run)}
     return [
-        CommandOffer(name=c.name, label=c.label, confirm=c.confirm, arguments=_arguments(c, run, units))
-        for c in _TABLE.values()
-        if c.offered(run) and (c.arguments != _UNIT or units)
+        CommandOffer(name=name, label=_TABLE[name].label, confirm=_TABLE[name].confirm, arguments=arguments)
+        for name, arguments in asked.items()
+        if not any(a.kind == "choice" and not a.choices for a in arguments)
     ]
 
 
-def _arguments(command: Command, run: RunView, units: Sequence[str]) -> list[CommandArgument]:
+def _arguments(command: Command, run: RunView, choices: Sequence[str]) -> list[CommandArgument]:
     """What to ask for: limits only go up, so there is none of money where the run has no such budget."""
     asked = [a for a in command.arguments if a.name != "money" or run.money_usd]
-    return [a.model_copy(update={"choices": list(units)}) if a.kind == "choice" else a for a in asked]
+    return [a.model_copy(update={"choices": list(choices)}) if a.kind == "choice" else a for a in asked]
 
 
 def is_done_later(name: str) -> bool:

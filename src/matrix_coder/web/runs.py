@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ..core.models import Evidence, RunOutcome, RunView, StepReport, StepView
@@ -12,7 +14,7 @@ from ..core.workflow import is_green
 from ..engine import views
 from ..engine.paths import run_dir
 from ..engine.store import Store
-from .commands import offers
+from .commands import OWN, offers
 from .shapes import (
     Budget,
     CheckResult,
@@ -185,12 +187,21 @@ def detail(store: Store, run_id: str) -> RunDetail:
         changed_count=len(changed),
         budgets=_budgets(run, limits, float(row["check_seconds"])),
         step_limit_s=float(limits.get("step_s", 0)),
-        commands=offers(run, [u.name for u in last_of_each(units) if u.command]),
+        commands=offers(run, _choices(run, units)),
         has_report=(directory / "report.md").is_file(),
         has_diff=(directory / "diff.patch").is_file() or bool(row["start_tree"]),
         last_event=seen,
         now=store.clock(),
     )
+
+
+def _choices(run: RunView, units: Mapping[int, UnitShape]) -> dict[str, list[str]]:
+    last = last_of_each(units)
+    own = [OWN] if run.origin and Path(run.workspace).is_dir() else []
+    return {
+        "merge": [u.name for u in last if u.command],
+        "drop": own + [u.name for u in last if u.checkout],
+    }
 
 
 def _budgets(run: RunView, limits: dict[str, Any], checks: float) -> list[Budget]:

@@ -117,7 +117,8 @@ class ReportShape(Shape):
 class UnitShape(Shape):
     """What a unit came to: `state` is empty while it is at work. `files` are those that it changed.
 
-    `checkout` is where its work is kept, if it still is; `command` is what takes it into the workspace later.
+    `checkout` is where its work is kept, if it still is, and `branch` holds it there; `command` is what takes it into
+    the workspace later.
     """
 
     name: str
@@ -129,6 +130,7 @@ class UnitShape(Shape):
     files: list[str]
     files_total: int
     checkout: str
+    branch: str
     command: str
 
 

@@ -51,10 +51,12 @@ def _unit(run: RunView, step: StepView, came: Came | None, unit: Unit | None) ->
         files=list(files[:_SHOWN_FILES]),
         files_total=len(files),
         checkout=checkout,
+        branch=came.branch if came and checkout else "",
         command=f"matrix-coder merge {run.run_id} {step.unit}" if _can_be_merged(run, came, checkout) else "",
     )
 
 
 def _can_be_merged(run: RunView, came: Came | None, checkout: str) -> bool:
-    left = came is not None and came.state not in (UnitState.MERGED, UnitState.DONE, UnitState.EMPTY)
+    taken = (UnitState.MERGED, UnitState.DONE, UnitState.EMPTY)
+    left = came is not None and bool(came.files) and came.state not in taken
     return left and bool(checkout) and run.outcome is not None
