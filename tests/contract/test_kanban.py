@@ -791,6 +791,64 @@ def test_thread_when_a_live_card_is_dragged_then_it_comes_back_without_a_notice(
     assert board.statuses() == {"matrix:r8:0": "running"}
 
 
+def test_thread_when_a_run_changes_all_the_time_then_its_older_cards_are_still_looked_after(
+    board: Board, mirror: KanbanMirror
+) -> None:
+    """Notices keep nobody from the whole look: a card of an earlier round that was dragged away comes back."""
+    said = Reports()
+    steps = (step(1, "executor"), step(2, "verify"), step(3, "executor", StepStatus.RUNNING))
+    thread = MirrorThread(mirror, lambda _: run(*steps), refresh_s=0.2, on_report=said)
+    thread.notify("r8")
+    said.wait_for(lambda r: r.created)
+    board.drag("matrix:r8:1", "todo")
+    deadline = time.monotonic() + 60
+    while board.card("matrix:r8:1")["status"] != "done" and time.monotonic() < deadline:
+        thread.notify("r8")
+        time.sleep(0.01)
+    assert thread.stop(60)
+    assert board.card("matrix:r8:1")["status"] == "done"
+
+
+def test_thread_when_told_of_an_ended_run_that_is_shown_then_it_leaves_the_board_alone(board: Board) -> None:
+    """The next worker is told of every run: those that are shown cost nothing, and what a person deleted stays away."""
+    *_, last = ralph()
+    book, said = MemoryBook(), Reports()
+    assert KanbanMirror(book).sync(last).problems == ()
+    with board.kb.connect_closing() as conn:
+        board.kb.delete_task(conn, board.card("matrix:r8:2")["id"])
+    thread = MirrorThread(KanbanMirror(book), lambda _: last, on_report=said)
+    thread.notify("r8")
+    assert thread.stop(60)
+    assert said.said == [CLEAN]
+    assert len(board.statuses()) == 4
+
+
+def test_cards_when_somebody_reads_all_the_time_then_none_is_ever_seen_ready_or_unclaimed(
+    board: Board, mirror: KanbanMirror
+) -> None:
+    """A dispatcher that passes at any moment finds none of our cards where it would take it: moves come together."""
+    seen: list[int] = []
+    over = threading.Event()
+
+    def watch() -> None:
+        sql = "select count(*) from tasks where status not in ('running', 'done', 'blocked')"
+        with contextlib.closing(sqlite3.connect(board.home / "kanban.db")) as db:
+            while not over.is_set():
+                seen.append(db.execute(sql).fetchone()[0])
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        for number in range(10):
+            for state in ralph():
+                assert mirror.sync(replace(state, run_id=f"r{number}")).problems == ()
+    finally:
+        over.set()
+        watcher.join()
+    assert len(board.statuses()) == 50
+    assert set(seen) == {0}
+
+
 def test_findings_when_a_review_reports_them_then_its_comment_lists_them(board: Board, mirror: KanbanMirror) -> None:
     """Severity, place and words of each finding are on the step's card."""
     finding = Finding(severity=Severity.HIGH, summary="SQL from user input", file="db.py", line=12)
