@@ -26,6 +26,14 @@ VIEWS = {
     "settings": "#/settings",
 }
 GRAVE = ("serious", "critical")
+# What stands beyond the page's edge and in nothing that scrolls.
+CUT_OFF = """() => {
+  const edge = document.querySelector('.mc').getBoundingClientRect().right + 1;
+  const scrolls = '.mc-scroll, .mc-patch, .mc-output, .mc-tabs, .mc-nav, .mc-events';
+  return [...document.querySelectorAll('.mc *')]
+    .filter(e => e.getBoundingClientRect().right > edge && !e.closest(scrolls))
+    .map(e => e.outerHTML.slice(0, 100));
+}"""
 
 
 def prepare(page: Page, view: str) -> None:
@@ -68,6 +76,7 @@ def test_views_when_shown_then_accessible_and_within_the_window(
         wider = page.evaluate("document.querySelector('.mc').scrollWidth - document.querySelector('.mc').clientWidth")
         beyond = page.evaluate("document.querySelector('.mc').getBoundingClientRect().right - window.innerWidth")
         assert (wider <= 0, beyond <= 0) == (True, True), view
+        assert page.evaluate(CUT_OFF) == [], view
         page.locator(".mc").scroll_into_view_if_needed()
         page.evaluate("document.querySelector('.mc').scrollIntoView({block: 'start'})")
         shoot(page, f"{view}-{'dark' if theme == DARK else 'light'}-{'wide' if size == WIDE else 'narrow'}")

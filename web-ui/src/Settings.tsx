@@ -21,7 +21,7 @@ export function Settings(): Element {
       <Panel title="Settings in force">
         <p className="mc-dim">
           They are read from <code><Text>{file}</Text></code>, below{" "}
-          <code>plugins.entries.matrix_coder.settings</code>, when a run starts.
+          <code>plugins.entries.matrix_coder.settings</code>, when a run or a chat starts.
         </p>
         <Rows rows={settings} label="Settings" defaults />
       </Panel>
