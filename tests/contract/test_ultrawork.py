@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from conftest import git
+from matrix_coder.cli.app import EXIT_LEFT
 from matrix_coder.core.errors import InputError
 from matrix_coder.core.models import RunOutcome, RunStatus, SpecialistResult, StepStatus, StepView
 from matrix_coder.hermes.bridge import HermesBridge
 from matrix_coder.testing import Rule
 
 from .runbench import Bench, RunBench, says, scripts
+from .terminal import Terminal
 
 GOOD = "def value() -> int:\n    return 1\n"
 BAD = "def value() -> int:\n    return 0\n"
@@ -206,6 +208,19 @@ def _drop_some(place: RunBench, result: SpecialistResult) -> None:
     assert units_of(place)["quits"].note in Path(result.report_path).read_text()
     with pytest.raises(InputError, match="the checkout of quits"):
         place.client.merge("r1", "quits")
+    assert (_drop_at_a_terminal(place, "n"), len(place.client.checkouts("r1"))) == (EXIT_LEFT, 1)
+    assert (_drop_at_a_terminal(place, "y"), len(place.client.checkouts("r1"))) == (0, 0)
+
+
+def _drop_at_a_terminal(place: RunBench, answer: str) -> int:
+    """The exit code of `drop`, after one question and this answer."""
+    terminal = Terminal(place.home, "drop", "r1", "breaks", cwd=place.repo)
+    try:
+        terminal.until(r"Remove it for good, with what is in it and nowhere else\?")
+        terminal.press(f"{answer}\n")
+        return terminal.end()
+    finally:
+        terminal.close()
 
 
 @pytest.mark.outcome("ultrawork", "verified")
@@ -389,6 +404,7 @@ def test_budget_when_used_up_between_units_then_goes_on_with_the_rest_after_a_ra
     project(place.repo, "a", "b")
     assert place.run(workflow="ultrawork", limits={"tokens": 4_000}).outcome is RunOutcome.BUDGET
     assert (place.repo / "a.py").read_text() == BAD
+    assert [(k.name, k.state, k.branch) for k in place.client.checkouts("r1")] == [("a", "ready", "matrix/r1-a")]
     place.client.raise_limits("r1", tokens=1_000_000)
     result = place.finish("r1")
     assert result.outcome is RunOutcome.VERIFIED, result.reason

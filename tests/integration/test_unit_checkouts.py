@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from conftest import git, make_repo
-from matrix_coder.core.errors import InputError
+from matrix_coder.core.errors import InputError, WorkspaceBusy
 from matrix_coder.core.models import RunOutcome, Unit
 from matrix_coder.core.units import UnitState
 from matrix_coder.engine import kept
 from matrix_coder.engine.aftermath import grafted
 from matrix_coder.engine.branch import commit
 from matrix_coder.engine.checkout import open_checkout
+from matrix_coder.engine.client import Client
 from matrix_coder.engine.confine import confine
 from matrix_coder.engine.context import RunContext
 from matrix_coder.engine.merge import Came, keep, load_came, merge, save, unit_rows
@@ -234,6 +235,29 @@ def test_branch_when_the_repository_is_shallow_then_can_be_fetched(tmp_path: Pat
     assert git(tmp_path / "shallow", "diff", "--name-only", f"{last}~", last) == "calc.py\n"
 
 
+# -- who may have it merged
+
+
+@pytest.mark.parametrize("way", [".", "sub", ".."])
+def test_merge_when_a_run_is_live_where_it_would_work_then_is_refused_at_once(
+    run: RunContext, tmp_path: Path, way: str
+) -> None:
+    """Nothing is queued while another run holds the workspace, a directory in it, or one that holds it."""
+    _, came = work(run, _edit("u"))
+    save(run, INDEX, replace(came, state=UnitState.FAILED, why="said FAIL"))
+    client = Client(tmp_path / "home")
+    with pytest.raises(InputError, match="a run that has ended; found r1, which is queued"):
+        client.merge("r1", "u")
+    run.store.end_run(run.number, RunOutcome.FAILED, reason="r")
+    other = make_run(tmp_path, (run.plan.workspace / way).resolve())
+    with pytest.raises(WorkspaceBusy, match=f"r{other.number} at work there|another run at work there"):
+        client.merge("r1", "u")
+    with pytest.raises(WorkspaceBusy):
+        run.store.reopen(run.number, merge="u")
+    assert run.store.controls(run.number, "merge") == []
+    assert run.store.run_row(run.number)["outcome"] == "failed"
+
+
 # -- the run's own tree
 
 
@@ -312,3 +336,7 @@ def test_kept_when_a_run_is_isolated_then_its_own_checkout_is_listed_and_dropped
     assert (one.name, one.path, one.command) == ("", str(place), "matrix-coder take r1")
     kept.drop(run.store, run.number)
     assert (place.exists(), git_repo.is_dir()) == (False, True)
+    with run.store.transaction() as db:
+        db.execute("update runs set final_tree = 'none'")
+    with pytest.raises(InputError, match=r"the checkout of r1; found none: .*repo-1 is gone"):
+        Client(tmp_path / "home").take("r1")

@@ -17,6 +17,7 @@ from ..core.models import Evidence, RunOutcome
 from ..core.render import one_line
 from ..core.serde import Json
 from ..core.units import UnitState
+from . import views
 from .checkout import reopen_checkout
 from .context import RunContext
 from .merge import Came, keep, last_row, load_came, merge, reference, remember, save, take_back, unit_rows
@@ -32,11 +33,12 @@ _TAKEN = (UnitState.MERGED, UnitState.DONE, UnitState.EMPTY)
 
 def require_mergeable(store: Store, number: int, name: str) -> None:
     """Raises InputError with what can be seen at once to stand against merging this unit of an ended run."""
-    run = RunContext(store, number)
+    run_id = views.run_id_of(number)
     came = unit_came(store, number, name)
     if came is None:
-        known = ", ".join(sorted({r["step"].partition("/")[2] for r in unit_rows(run)})) or "none"
-        raise InputError(f"a unit of {run.plan.run_id} that was worked on ({known})", name, "name one of them")
+        known = {r["step"].partition("/")[2] for r in store.step_rows(number) if "/" in r["step"]}
+        told = ", ".join(sorted(known)) or "none"
+        raise InputError(f"a unit of {run_id} that was worked on ({told})", name, "name one of them")
     if came.state in _TAKEN:
         raise InputError("a unit that is not merged", f"{name}, which is {came.state}", "there is nothing left to take")
     if not came.base or not came.checkout or not Path(came.checkout).is_dir():

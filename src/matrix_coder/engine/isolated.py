@@ -38,6 +38,9 @@ def take(store: Store, number: int) -> tuple[str, ...]:
     if not origin or not row["final_tree"]:
         found = "one that worked in place" if not origin else "one that has not ended"
         raise InputError("an isolated run that has ended", found, f"see `matrix-coder diff r{number}`")
+    if not Path(row["workspace"]).is_dir():
+        patch = run_dir(store.home, views.run_id_of(number)) / "diff.patch"
+        raise InputError(f"the checkout of r{number}", f"none: {row['workspace']} is gone", f"what it changed: {patch}")
     record = run_dir(store.home, views.run_id_of(number))
     worked = Trees(Path(row["workspace"]), record)
     trees = Trees(Path(origin), record / "origin", origin=worked)

@@ -162,7 +162,7 @@ def merge(run: RunContext, index: int, came: Came, known: tuple[Evidence, ...]) 
         why = f"red merge: with it in the workspace {'; '.join(bad)}"
         why += f"; {some(left)} changed meanwhile and could not be put back" if left else ""
         return _end(run, index, replace(came, state=UnitState.FAILED, why=why), evidence), known
-    came = _end(run, index, replace(came, state=UnitState.MERGED, why=""), evidence, before=now, after=after)
+    came = _end(run, index, replace(came, state=UnitState.MERGED, why="", branch=""), evidence, before=now, after=after)
     return came, evidence
 
 

@@ -67,7 +67,7 @@ _TEXTS = {
     "tampering": lambda d: f"  {'TAMPERED' if d.get('certain') else 'suspicious'}: {d.get('text')}",
     "unpriced": lambda d: f"  {d.get('words')}",
     "paused": lambda d: f"waits: {d.get('reason')}",
-    "reopened": lambda _: "goes on",
+    "reopened": lambda d: f"merges {d['merge']}" if d.get("merge") else "goes on",
     "steer": lambda d: f"  steered: {d.get('text')}",
     "answer": lambda d: f"  answered: {d.get('text')}",
     "raise": lambda d: f"  may use more: {d.get('text')}",
