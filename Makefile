@@ -44,7 +44,7 @@ real: setup
 	$(BIN)/python -m pytest -m real tests/real
 
 liar: setup
-	LIAR_RUNS=$${LIAR_RUNS:-100} $(BIN)/python -m pytest tests/contract/test_liar.py -v
+	LIAR_RUNS=$${LIAR_RUNS:-100} $(BIN)/python -m pytest -n $(JOBS) tests/contract/test_liar.py -v
 
 bench-engine: setup
 	$(BIN)/python scripts/bench_engine.py
