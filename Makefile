@@ -47,6 +47,7 @@ liar: setup
 	LIAR_RUNS=$${LIAR_RUNS:-100} $(BIN)/python -m pytest -n $(JOBS) tests/contract/test_liar.py -v
 
 bench-engine: setup
+	$(BIN)/python scripts/bench_start.py
 	$(BIN)/python scripts/bench_engine.py
 
 bench-board: setup
