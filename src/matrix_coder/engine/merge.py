@@ -183,8 +183,10 @@ def _end(
 def _put_back(trees: Trees, came: Came, paths: list[str]) -> list[str]:
     """Make the unit's files what they were before its merge; those that a person has changed since stay, named."""
     now = trees.record()
-    foreign = set(trees.changed_raw(came.before, now)) & set(trees.changed_raw(came.tree, now)) & set(paths)
-    trees.restore(came.before, [p for p in paths if p not in foreign])
+    # Of a merge that was cut off some files may never have come: there is nothing about them to put back.
+    differ = set(trees.changed_raw(came.before, now)) & set(paths)
+    foreign = differ & set(trees.changed_raw(came.tree, now))
+    trees.restore(came.before, sorted(differ - foreign))
     return sorted(foreign)
 
 
