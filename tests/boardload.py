@@ -114,9 +114,9 @@ class BoardLoad:
             for name in [n for n in os.environ if n.startswith("HERMES_KANBAN")]:
                 patch.delenv(name)
             patch.setenv("HERMES_HOME", str(self.home.path))
-            thread = MirrorThread(
-                KanbanMirror(StoreCardBook(self.seeds.store)), self._view, first_wait_s=0.05, on_report=self._said
-            )
+            mirror = KanbanMirror(StoreCardBook(self.seeds.store))
+            # A sync for each change, however close they are: as many writes as there can be.
+            thread = MirrorThread(mirror, self._view, settle_s=0, first_wait_s=0.05, on_report=self._said)
             yield thread
             assert thread.stop(60)
 

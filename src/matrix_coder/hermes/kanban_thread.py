@@ -20,9 +20,11 @@ _log = logging.getLogger(__name__)
 class MirrorThread:
     """Shows runs on the board some time soon after each `notify`.
 
-    Many notices of one run become one sync. A sync with problems is tried again, at first after
-    `first_wait_s`, then after twice as long each time, up to `longest_wait_s`. A run that goes on is
-    looked at whole every `refresh_s`, so that cards which a person moved come back, and once more at its end.
+    Many notices of one run become one sync, `settle_s` after the first of them: a step's end and the next one's
+    beginning come together, and by then the engine waits for the step's process. A sync with problems is tried
+    again, at first after `first_wait_s`, then after twice as long each time, up to `longest_wait_s`. A run that
+    goes on is looked at whole every `refresh_s`, so that cards which a person moved come back, and once more at
+    its end.
 
     Nothing is owed across a process's death: tell the next one of all runs, and what the board does not show
     yet is written; a run that ended and is shown costs two reads of the store.
@@ -33,6 +35,7 @@ class MirrorThread:
         mirror: KanbanMirror,
         read_run: Callable[[str], RunView],
         *,
+        settle_s: float = 0.25,
         first_wait_s: float = 0.5,
         longest_wait_s: float = 60.0,
         refresh_s: float = 60.0,
@@ -40,6 +43,7 @@ class MirrorThread:
     ) -> None:
         self._mirror = mirror
         self._read_run = read_run
+        self._settle = settle_s
         self._first_wait, self._longest_wait, self._refresh = first_wait_s, longest_wait_s, refresh_s
         self._on_report = on_report
         self._due: dict[str, float] = {}
@@ -54,10 +58,10 @@ class MirrorThread:
     def notify(self, run_id: str) -> None:
         """Say that something about a run changed. Returns at once."""
         with self._changed:
+            soon = time.monotonic() + self._settle
+            known = self._due.setdefault(run_id, soon)
             if run_id not in self._waits:
-                self._due[run_id] = time.monotonic()
-            else:
-                self._due.setdefault(run_id, time.monotonic())
+                self._due[run_id] = min(known, soon)
             self._changed.notify()
 
     def stop(self, timeout: float = 5.0) -> bool:
