@@ -11,7 +11,6 @@ import pytest
 
 from conftest import CALC, TEST_CALC, make_repo
 from contract.runbench import MEND, says, scripts
-from matrix_coder.engine.client import Client, Limits, Options, Start
 from matrix_coder.testing import HermesHome, Rule, ScriptedModel
 from webbench import Dashboard, end_worker
 
@@ -98,14 +97,17 @@ def _environment(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_run_when_led_over_http_then_answer_steer_pause_resume_raise_and_undo_reach_it(place: Place) -> None:
     """A run that asks, waits, comes to its cap and is verified in the end, led by nothing but the API."""
     repo = make_repo(place.root / "calc", {"calc.py": CALC, "test_calc.py": TEST_CALC})
-    start = Start(
-        workflow="ralph",
-        goal="make the tests pass",
-        workspace=repo,
-        commands=("pytest -q",),
-        limits=Limits(cap=1, money_usd=1.0),
-    )
-    run_id = Client(place.home.path).start(start).run_id
+    start = {
+        "workflow": "ralph",
+        "goal": "make the tests pass",
+        "workspace": str(repo),
+        "checks": ["pytest -q"],
+        "cap": 1,
+        "money": 1.0,
+    }
+    answer = place.http.post("/runs", json=start)
+    assert answer.status_code == 201, answer.text
+    run_id = answer.json()["run_id"]
     assert place.ended(run_id) == "blocked"
     assert place.run(run_id)["question"] == "Which sum is it?"
     assert place.give(run_id, "answer", text="add, of course")["message"] == f"{run_id} knows the answer and goes on."
@@ -129,20 +131,47 @@ def test_run_when_led_over_http_then_answer_steer_pause_resume_raise_and_undo_re
     assert (repo / "calc.py").read_text() == CALC
 
 
+@pytest.mark.parametrize(
+    ("change", "status", "code"),
+    [
+        ({"workflow": "nonsense"}, 400, "input"),
+        ({"goal": " "}, 400, "input"),
+        ({"workspace": "relative"}, 400, "input"),
+        ({"workspace": "/nowhere/at/all"}, 400, "workspace_refused"),
+        ({"approve": ["nonsense"]}, 400, "input"),
+        ({"cap": 0}, 422, "request"),
+        ({"session": "x"}, 422, "request"),
+    ],
+)
+def test_start_when_it_can_not_be_then_nothing_begins_and_the_reason_is_told(
+    place: Place, change: dict[str, Any], status: int, code: str
+) -> None:
+    """A start with something wrong is answered with what to do, and leaves no run."""
+    repo = place.root / "none"
+    if not repo.is_dir():
+        make_repo(repo, {"a.txt": "1\n"})
+    before = place.http.get("/runs").json()["total"]
+    asked = {"workflow": "ralph", "goal": "g", "workspace": str(repo), "checks": ["true"]} | change
+    answer = place.http.post("/runs", json=asked)
+    assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
+    assert answer.json()["next"]
+    assert place.http.get("/runs").json()["total"] == before
+
+
 def test_isolated_units_when_led_over_http_then_approve_merge_take_and_drop_reach_them(place: Place) -> None:
     """A plan is approved, a unit that failed is mended and merged, and the result is taken into the repository."""
     files = {f"{n}.py": BAD for n in "ab"} | {
         f"test_{n}.py": f"from {n} import value\n\n\ndef test_{n}():\n    assert value() == 1\n" for n in "ab"
     }
     repo = make_repo(place.root / "units", files)
-    start = Start(
-        workflow="ultrawork",
-        goal="make the tests pass",
-        workspace=repo,
-        commands=("pytest -q",),
-        options=Options(approve=("plan",), isolate=True),
-    )
-    run_id = Client(place.home.path).start(start).run_id
+    start = {
+        "workflow": "ultrawork",
+        "goal": "make the tests pass",
+        "workspace": str(repo),
+        "approve": ["plan"],
+        "isolate": True,
+    }
+    run_id = place.http.post("/runs", json=start).json()["run_id"]
     place.until(lambda: place.run(run_id)["run"]["status"] == "paused")
     assert place.run(run_id)["run"]["origin"] == str(repo)
     assert place.give(run_id, "approve")["message"] == f"{run_id} is approved and goes on."

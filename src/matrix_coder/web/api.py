@@ -18,7 +18,7 @@ from ..engine.client import Client
 from ..engine.paths import hermes_home, state_dir
 from ..engine.store import Store
 from ..hermes.words import apply_words
-from . import configuration, diffs, outputs, runs, stream
+from . import configuration, diffs, outputs, runs, starts, stream
 from .commands import carry_out, is_done_later
 from .decided import decisions_answer, route_answer
 from .problems import ProblemRoute
@@ -36,7 +36,9 @@ from .shapes import (
     RouteRequest,
     RunDetail,
     RunPage,
+    RunSummary,
     SettingsAnswer,
+    StartRequest,
 )
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {status: {"model": Problem} for status in (400, 404, 409, 422, 500, 503)}
@@ -67,6 +69,12 @@ def list_runs(
         return runs.empty_page(time.time())
     asked = runs.Asked(before=before, limit=limit, state=state, workflow=workflow, text=text.strip())
     return runs.page(Store(home), asked)
+
+
+@router.post("/runs", status_code=201)
+def post_run(asked: StartRequest) -> RunSummary:
+    """Start a run."""
+    return starts.start(asked)
 
 
 @router.get("/runs/{run_id}")

@@ -267,6 +267,25 @@ class Diff(Shape):
     cut: bool
 
 
+class StartRequest(BaseModel):
+    """A run to start. What is left out is as the settings say; without `checks` the engine looks for some."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    workflow: str = Field(max_length=40)
+    goal: str = Field(max_length=100_000)
+    workspace: str = Field(max_length=4_096, description="an absolute path inside the repository")
+    domain: str = Field("", max_length=40)
+    checks: list[str] = Field(default_factory=list, max_length=20)
+    cap: int | None = Field(None, ge=1, le=100)
+    minutes: float | None = Field(None, gt=0, le=10_080, allow_inf_nan=False)
+    tokens: int | None = Field(None, ge=1)
+    money: float | None = Field(None, gt=0, allow_inf_nan=False)
+    isolate: bool = False
+    check_runs: int = Field(1, ge=1, le=20)
+    approve: list[str] = Field(default_factory=list, max_length=20)
+
+
 class CommandRequest(BaseModel):
     """A command for a run."""
 
