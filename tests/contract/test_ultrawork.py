@@ -13,6 +13,7 @@ from matrix_coder.cli.app import EXIT_LEFT
 from matrix_coder.core.errors import InputError
 from matrix_coder.core.models import RunOutcome, RunStatus, SpecialistResult, StepStatus, StepView
 from matrix_coder.hermes.bridge import HermesBridge
+from matrix_coder.hermes.commands import Commands
 from matrix_coder.testing import Rule
 
 from .runbench import Bench, RunBench, says, scripts
@@ -473,7 +474,8 @@ def test_later_merge_when_cancelled_killed_and_made_then_the_worker_makes_it_onc
     assert not place.left_over()
 
     reached.unlink()
-    place.client.merge("r1", "a")
+    said = Commands(place.home.path).run("/matrix merge r1 a", "chat")
+    assert said.startswith("a of r1 is being merged by the worker, after its checks. `/matrix show r1` tells"), said
     place.wait_for(reached.exists)
     place.kill_worker()
     assert (place.repo / "a.py").read_text() == GOOD

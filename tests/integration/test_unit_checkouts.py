@@ -24,6 +24,7 @@ from matrix_coder.engine.confine import confine
 from matrix_coder.engine.context import RunContext
 from matrix_coder.engine.merge import Came, keep, load_came, merge, save, unit_rows
 from matrix_coder.engine.units import examine_unit
+from matrix_coder.hermes.commands import Commands
 
 from .test_units_merge import INDEX, make_run, picture, work
 
@@ -298,7 +299,13 @@ def test_kept_when_a_run_has_ended_then_is_listed_and_dropped_only_by_name(run: 
         with pytest.raises(InputError, match=r"a checkout that r1 keeps \(u\)"):
             kept.drop(run.store, run.number, wrong)
     assert Path(came.checkout).is_dir()
+    chat = Commands(run.store.home)
+    assert chat.run("/matrix drop r1", "").startswith(
+        "expected a checkout that r1 keeps (u); found an isolated run's own"
+    )
+    assert f"{came.checkout}, branch matrix/r1-u; take it with" in chat.run("/matrix checkouts r1", "")
     assert kept.drop(run.store, run.number, "u") == one
+    assert chat.run("/matrix checkouts r1", "") == "r1 keeps no checkout."
     assert not Path(came.checkout).parent.exists()
     row = unit_rows(run)[0]
     assert row["note"] == "failed: said FAIL; its checkout was dropped (calc.py)"
