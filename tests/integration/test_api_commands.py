@@ -158,6 +158,17 @@ def test_start_when_it_can_not_be_then_nothing_begins_and_the_reason_is_told(
     assert place.http.get("/runs").json()["total"] == before
 
 
+def test_chat_when_a_message_was_routed_then_the_dashboard_shows_its_decision(place: Place) -> None:
+    """What a chat of another process decided on a person's message is there with its signals, and nothing of steps."""
+    done = place.home.chat("fix README typo")
+    assert done.rc == 0, done.err
+    answer = place.http.get("/decisions").json()
+    (one,) = answer["decisions"]
+    assert (one["message"], one["decision"]["outcome"]) == ("fix README typo", "C")
+    assert one["decision"]["signals"]
+    assert [s["session_id"] for s in answer["sessions"]] == [answer["session_id"]]
+
+
 def test_isolated_units_when_led_over_http_then_approve_merge_take_and_drop_reach_them(place: Place) -> None:
     """A plan is approved, a unit that failed is mended and merged, and the result is taken into the repository."""
     files = {f"{n}.py": BAD for n in "ab"} | {
