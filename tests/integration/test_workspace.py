@@ -296,6 +296,20 @@ def test_record_when_a_nested_repository_was_taken_in_by_its_id_then_its_files_a
     assert names(again, again.record()) == {*FILES, "inner/a.py"}
 
 
+def test_record_when_another_process_used_the_record_meanwhile_then_the_files_are_what_counts(
+    trees: Trees, repo: Path, tmp_path: Path
+) -> None:
+    """What one process remembers of the record never stands above what another has put into it since."""
+    before = trees.record()
+    assert trees.record() == before
+    write(repo / "calc.py", "other\n")
+    other = Trees(repo, tmp_path / "record")
+    after = other.record()
+    assert trees.record() == after
+    other.restore(before, ["calc.py"])
+    assert trees.record() == before
+
+
 def test_last_when_it_is_too_long_ago_then_the_files_are_looked_at_again(trees: Trees, repo: Path) -> None:
     """What was recorded last answers for the files only as long as its caller says."""
     before = trees.record()

@@ -98,6 +98,8 @@ class Trees:
         # What is nested is looked for before the first record; later git itself tells when it meets some.
         self._looked = False
         self._stats: dict[tuple[str, str], str] = {}
+        # Which index the last tree was written from.
+        self._written: tuple[tuple[int, int, int] | None, str] = None, ""
         if not (self.git_dir / "ready").exists():
             self._create()
 
@@ -184,11 +186,22 @@ class Trees:
             self._open_nested()
             self._git("add", "--all", "--", ".")
             self._looked = True
-        tree = self._git("write-tree").strip()
+        # Git replaces its index when anything in it changes, and only then.
+        if self._written[0] is None or self._written[0] != self._index():
+            tree = self._git("write-tree").strip()
+            self._written = self._index(), tree
+        tree = self._written[1]
         if not (self.git_dir / "refs" / "trees" / tree).exists():
             self._git("update-ref", f"refs/trees/{tree}", tree)
         self._last, self._last_at = tree, time.monotonic()
         return tree
+
+    def _index(self) -> tuple[int, int, int] | None:
+        try:
+            found = (self.git_dir / "index").stat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
 
     def last(self, *, within_s: float = math.inf) -> str:
         """The tree that was recorded last, in so many seconds; what is now where something of ours has worked since."""
