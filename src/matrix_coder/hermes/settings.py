@@ -15,10 +15,10 @@ from __future__ import annotations
 import logging
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from ..core.errors import InputError
@@ -44,6 +44,11 @@ class Milestones(StrEnum):
     ITERATIONS = "iterations"
 
 
+def _bare_off(value: object) -> object:
+    """YAML reads an `off` without quotes as false."""
+    return "off" if value is False else value
+
+
 class LimitSettings(BaseModel):
     """What a run may use unless its start says otherwise; `money` in dollars, 0 for no such budget."""
 
@@ -62,7 +67,7 @@ class KanbanSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    mirror: Mirror = Mirror.EXPLICIT
+    mirror: Annotated[Mirror, BeforeValidator(_bare_off)] = Mirror.EXPLICIT
     board: str = ""
 
 
@@ -80,13 +85,7 @@ class ChatSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    milestones: Milestones = Milestones.OUTCOME
-
-    @field_validator("milestones", mode="before")
-    @classmethod
-    def _off(cls, value: object) -> object:
-        """YAML reads a bare `off` as false."""
-        return Milestones.OFF if value is False else value
+    milestones: Annotated[Milestones, BeforeValidator(_bare_off)] = Milestones.OUTCOME
 
 
 class Settings(BaseModel):
@@ -122,15 +121,20 @@ def run_options(options: dict[str, Any]) -> Options:
     )
 
 
-def load_settings(home: Path) -> Settings:
-    """The settings under this HERMES_HOME; the defaults where it says nothing. Raises InputError."""
+def read_config(home: Path) -> object:
+    """What the host's configuration file under this HERMES_HOME holds; empty without one. Raises InputError."""
     file = home / "config.yaml"
     try:
-        raw = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    except (OSError, yaml.YAMLError) as error:
-        raise InputError(f"a readable {file}", str(error).splitlines()[0], "mend the file") from error
+        return yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"a readable {file}", " ".join(str(error).split()), "mend the file") from error
+
+
+def load_settings(home: Path) -> Settings:
+    """The settings under this HERMES_HOME; the defaults where it says nothing. Raises InputError."""
+    raw = read_config(home)
     try:
-        return Settings.model_validate(_own_part(raw))
+        return Settings.model_validate(section(raw, "plugins", "entries", "matrix_coder", "settings") or {})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(p) for p in first["loc"])
@@ -139,7 +143,7 @@ def load_settings(home: Path) -> Settings:
         raise InputError(
             f"a valid plugins.entries.matrix_coder.settings.{where}",
             f"{first.get('input')!r} ({wrong})",
-            f"mend {file}; the keys are {known}",
+            f"mend {home / 'config.yaml'}; the keys are {known}",
         ) from error
 
 
@@ -160,7 +164,8 @@ def chat_settings(home: Path) -> Settings:
         return Settings()
 
 
-def _own_part(raw: object) -> object:
-    for key in ("plugins", "entries", "matrix_coder", "settings"):
+def section(raw: object, *keys: str) -> object:
+    """The part of a configuration that these keys lead to; None where it has none."""
+    for key in keys:
         raw = raw.get(key) if isinstance(raw, dict) else None
-    return raw or {}
+    return raw
