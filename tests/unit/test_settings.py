@@ -27,7 +27,7 @@ def test_off_when_written_with_or_without_quotes_then_off(tmp_path: Path, word: 
 @pytest.mark.parametrize("line", ["kanban: {mirror: on}", "chat: {milestones: true}", "kanban: {mirror: none}"])
 def test_off_when_the_opposite_is_written_then_refused(tmp_path: Path, line: str) -> None:
     """`on` is no choice: nobody can tell which one it would be."""
-    with pytest.raises(InputError, match="mend .*config.yaml"):
+    with pytest.raises(InputError, match=r"mend .*config\.yaml"):
         settings(tmp_path, line)
 
 
@@ -35,7 +35,7 @@ def test_off_when_the_opposite_is_written_then_refused(tmp_path: Path, line: str
 def test_settings_when_the_file_can_not_be_read_then_one_line_says_so(tmp_path: Path, text: bytes) -> None:
     """A file that is no YAML, or no text, is one line that names it."""
     (tmp_path / "config.yaml").write_bytes(text)
-    with pytest.raises(InputError, match="a readable .*config.yaml") as refused:
+    with pytest.raises(InputError, match=r"a readable .*config\.yaml") as refused:
         load_settings(tmp_path)
     assert "\n" not in str(refused.value)
 
