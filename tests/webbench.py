@@ -107,9 +107,13 @@ class Dashboard:
         return self.process.returncode
 
 
-def end_worker(home: Path) -> None:
-    """End the worker of a home, if it has one, and wait until it has gone."""
-    if not (home / "matrix_coder" / "worker.lock").exists():
+def end_worker(home: Path, *, on_its_way: bool = False) -> None:
+    """End the worker of a home, if it has one, and wait until it has gone; one `on_its_way` is waited for first."""
+    lock = home / "matrix_coder" / "worker.lock"
+    deadline = time.monotonic() + 30
+    while on_its_way and not (lock.exists() and worker_pid(home)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if not lock.exists():
         return
     pid = worker_pid(home)
     if pid:

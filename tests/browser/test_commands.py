@@ -130,7 +130,7 @@ def test_buttons_of_an_ended_run_when_pressed_then_what_can_not_be_taken_back_is
             page.wait_for_timeout(100)
         expect(page.locator(".mc-head-top")).to_contain_text("failed")
     finally:
-        end_worker(busy_place.home.path)
+        end_worker(busy_place.home.path, on_its_way=True)
     button(page, "Drop a checkout")
     expect(dialog.get_by_role("button", name="Go back")).to_be_focused()
     dialog.get_by_role("button", name="Drop a checkout").click()
@@ -168,7 +168,7 @@ def test_buttons_when_a_run_waits_for_a_person_then_it_goes_on(
         assert "reopened" in events
         expect(page.get_by_role("tab", name=re.compile("Events"))).to_be_visible()
     finally:
-        end_worker(busy_place.home.path)
+        end_worker(busy_place.home.path, on_its_way=True)
         if seeds.store.run_row(number)["status"] != "ended":
             seeds.store.end_run(number, RunOutcome.CANCELLED)
 
