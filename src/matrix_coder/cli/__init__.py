@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import look, routing, run, steer, units  # noqa: F401 - each names its commands to the group
+from . import doctor, look, routing, run, steer, units  # noqa: F401 - each names its commands to the group
 from .app import EXIT_CODES, cli, run_words
 
 __all__ = ["EXIT_CODES", "cli", "main", "run_in_host"]

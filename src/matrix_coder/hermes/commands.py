@@ -34,6 +34,7 @@ matrix ralph [key=value ...]: goal          start a loop (cap=3 check="pytest -q
 /matrix raise R cap=8 tokens=4m budget=3h money=10   the only way up for its limits
 /matrix undo R [STEP]  put back what it changed /matrix merge R UNIT   take a unit that was left out
 /matrix why            why the last message was routed so
+/matrix doctor         look at everything that a run needs; what is in the way, and what to do
 
 /matrix checkouts R    what it keeps apart      /matrix drop R UNIT    remove one of those for good
 /matrix take R         bring what an isolated run (isolate=yes) changed into its repository
@@ -91,6 +92,7 @@ class Commands:
             "checkouts": self._checkouts,
             "drop": self._drop,
             "why": self._why,
+            "doctor": self._doctor,
             "off": lambda _, session: self._switch(session, on=False),
             "on": lambda _, session: self._switch(session, on=True),
             "never": self._never,
@@ -217,6 +219,12 @@ class Commands:
             return "Nothing is inferred from: " + (", ".join(map(repr, preferences.phrases())) or "no phrase yet")
         preferences.forget(" ".join(words))
         return f"Forgotten: {' '.join(words)!r}."
+
+    def _doctor(self, _: list[str], __: str) -> str:
+        from .doctor import doctor_text, examine  # noqa: PLC0415 - looks into every part of the package
+        from .surface import working_directory  # noqa: PLC0415
+
+        return doctor_text(examine(self.home, Path(working_directory())))
 
     def _why(self, words: list[str], session_id: str) -> str:
         session_id = words[0] if words else session_id
