@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, TextIO
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from .core.intent_gate import decide, explain
 
@@ -28,30 +29,52 @@ def route_text(text: str, *, as_json: bool = False, explain: bool = False, colou
     return _line(decision.as_dict())
 
 
-def route_jsonl(stdin: TextIO, stdout: TextIO) -> int:
-    """Answer each line `{"text": ..., "session_id"?: ..., "platform"?: ...}` with one JSON object; the count."""
-    count = 0
-    for line in stdin:
-        if not line.strip():
-            continue
-        stdout.write(json.dumps(_answer(line), ensure_ascii=False) + "\n")
-        count += 1
-    stdout.flush()
-    return count
+def route_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, object]]]:
+    """The number of each line `{"text": ..., "session_id"?: ..., "platform"?: ...}`, and its answer, as they come.
+
+    An answer has the decision, and the line's own `id` where it has one; or `error`, which names the line, what was
+    expected and what it holds. Empty lines have no answer.
+    """
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield number, _answer(number, line)
 
 
-def _answer(line: str) -> dict[str, object]:
+def _answer(number: int, line: bytes) -> dict[str, object]:
     try:
         asked = json.loads(line)
-    except (ValueError, RecursionError) as exc:
-        return {"error": f'expected one JSON object; found {type(exc).__name__}; send {{"text": ...}}'}
-    if not isinstance(asked, dict) or not isinstance(asked.get("text"), str):
-        return {"error": 'expected an object with a string "text"; found something else; send {"text": ...}'}
-    session, platform = asked.get("session_id") or "", asked.get("platform") or ""
-    if not isinstance(session, str) or not isinstance(platform, str):
-        return {"error": 'expected strings in "session_id" and "platform"; found something else; leave them out'}
-    told = decide(asked["text"], session_id=session, platform=platform).as_dict()
-    return {key: told[key] for key in _KEYS} | ({"id": asked["id"]} if "id" in asked else {})
+    except UnicodeDecodeError as error:
+        return _unread(number, "UTF-8", f"byte {error.start} that is not", "send it as UTF-8")
+    except ValueError as error:
+        return _unread(number, "one JSON object", str(error), 'send {"text": ...}')
+    except RecursionError:
+        return _unread(number, "one JSON object", "more levels than can be read", 'send {"text": ...}')
+    if not isinstance(asked, dict):
+        return _unread(number, "one JSON object", _kind(asked), 'send {"text": ...}')
+    for key in ("text", "session_id", "platform"):
+        value = asked.get(key)
+        if not isinstance(value, str) and (key == "text" or value is not None):
+            remedy = 'send {"text": ...}' if key == "text" else "leave it out, or send a string"
+            found = _kind(value) if key in asked else "none"
+            return _unread(number, f"a string as {key!r}", found, remedy) | _own_id(asked)
+    told = decide(
+        asked["text"], session_id=asked.get("session_id") or "", platform=asked.get("platform") or ""
+    ).as_dict()
+    return {key: told[key] for key in _KEYS} | _own_id(asked)
+
+
+def _unread(number: int, expected: str, found: str, remedy: str) -> dict[str, object]:
+    return {"error": f"line {number}: expected {expected}; found {found}; {remedy}", "line": number}
+
+
+def _own_id(asked: dict[str, object]) -> dict[str, object]:
+    return {"id": asked["id"]} if "id" in asked else {}
+
+
+def _kind(value: object) -> str:
+    """What a JSON value is called."""
+    names = {bool: "true or false", dict: "an object", list: "an array", str: "a string", type(None): "null"}
+    return names.get(type(value), "a number")
 
 
 def _explain(text: str) -> dict[str, object]:

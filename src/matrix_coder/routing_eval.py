@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from .core.decision import Decision
 from .core.intent_gate import decide
@@ -76,44 +77,86 @@ def judge(x: Message, d: Decision) -> Judgement:
     }
 
 
-def table(pairs: Iterable[tuple[Message, Decision]]) -> str:
-    """A text table: one line for all messages, then one for each kind."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Miss:
+    """A message whose coding flag came out wrong."""
+
+    id: str
+    kind: str
+    what: Literal["missed", "false activation"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """The figures of each kind, by column, all messages as kind `all` first; None where a question was never asked.
+
+    `P`, `R` and `F1` have three decimals, what ends in `%` one. `misses` are the first ones.
+    """
+
+    kinds: dict[str, dict[str, float | None]]
+    misses: tuple[Miss, ...]
+
+
+def evaluate(path: Path, *, misses: int = 0) -> Evaluation:
+    """What the gate makes of a labelled file, with at most `misses` of its misses. Raises ValueError for a bad line."""
+    pairs = [(x, decide(x["text"])) for x in load_messages(path)]
+    wrong = [x for x, d in pairs if x["coding"] != d.coding]
+    return Evaluation(kinds=figures(pairs), misses=tuple(_miss(x) for x in wrong[:misses]))
+
+
+def _miss(x: Message) -> Miss:
+    what: Literal["missed", "false activation"] = "missed" if x["coding"] else "false activation"
+    return Miss(id=x["id"], kind=x["source_kind"], what=what, text=x["text"])
+
+
+def figures(pairs: Iterable[tuple[Message, Decision]]) -> dict[str, dict[str, float | None]]:
+    """The figures of all messages, then of each kind."""
     groups: dict[str, list[Judgement]] = {"all": []}
     for x, d in pairs:
         judged = judge(x, d)
         groups["all"].append(judged)
         groups.setdefault(x["source_kind"], []).append(judged)
-    head = f"{'kind':20s}" + "".join(f"{c:>10s}" for c in _COLUMNS)
-    return "\n".join([head, *(_line(k, groups[k]) for k in sorted(groups, key=lambda k: (k != "all", k)))])
+    return {kind: _row(groups[kind]) for kind in sorted(groups, key=lambda k: (k != "all", k))}
 
 
-def _share(values: Sequence[bool | None]) -> str:
-    asked = [v for v in values if v is not None]
-    return f"{100 * sum(asked) / len(asked):.1f}" if asked else "-"
-
-
-def _line(name: str, js: list[Judgement]) -> str:
+def _row(js: list[Judgement]) -> dict[str, float | None]:
     tp, fp, fn = sum(j["tp"] for j in js), sum(j["fp"] for j in js), sum(j["fn"] for j in js)
-    precision = f"{tp / (tp + fp):.3f}" if tp + fp else "-"
-    recall = f"{tp / (tp + fn):.3f}" if tp + fn else "-"
-    f1 = f"{2 * tp / (2 * tp + fp + fn):.3f}" if tp + fp + fn else "-"
-    shares = [
+    values = (
+        len(js),
+        tp + fn,
+        _ratio(tp, tp + fp),
+        _ratio(tp, tp + fn),
+        _ratio(2 * tp, 2 * tp + fp + fn),
         _share([j["fa"] for j in js]),
         _share([j["verdict"] for j in js]),
         _share([j["role"] for j in js]),
         _share([j["domain"] for j in js]),
         _share([j["route"] for j in js]),
+    )
+    return dict(zip(_COLUMNS, values, strict=True))
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return round(part / whole, 3) if whole else None
+
+
+def _share(values: Sequence[bool | None]) -> float | None:
+    asked = [v for v in values if v is not None]
+    return round(100 * sum(asked) / len(asked), 1) if asked else None
+
+
+def text(evaluation: Evaluation) -> str:
+    """The table to read, a line for each kind, then a line for each miss."""
+    head = f"{'kind':20s}" + "".join(f"{c:>10s}" for c in _COLUMNS)
+    rows = [
+        f"{kind:20s}" + "".join(_cell(column, value) for column, value in row.items())
+        for kind, row in evaluation.kinds.items()
     ]
-    cells = [str(len(js)), str(tp + fn), precision, recall, f1, *shares]
-    return f"{name:20s}" + "".join(f"{c:>10s}" for c in cells)
+    misses = [f"{m.what}: {m.id} [{m.kind}] {m.text[:120]!r}" for m in evaluation.misses]
+    return "\n".join([head, *rows, *misses])
 
 
-def evaluate(path: Path, *, misses: int = 0) -> str:
-    """The tables for a labelled file, and the first `misses` messages whose coding flag came out wrong."""
-    pairs = [(x, decide(x["text"])) for x in load_messages(path)]
-    lines = [table(pairs)]
-    wrong = [(x, d) for x, d in pairs if x["coding"] != d.coding]
-    for x, _ in wrong[:misses]:
-        what = "missed" if x["coding"] else "false activation"
-        lines.append(f"{what}: {x['id']} [{x['source_kind']}] {x['text'][:120]!r}")
-    return "\n".join(lines)
+def _cell(column: str, value: float | None) -> str:
+    digits = 0 if column in ("n", "coding") else 1 if column.endswith("%") else 3
+    return f"{'-' if value is None else f'{value:.{digits}f}':>10s}"

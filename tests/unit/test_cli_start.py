@@ -10,8 +10,6 @@ import pytest
 
 from matrix_coder.cli import EXIT_CODES, run_in_host
 from matrix_coder.cli.app import EXIT_LEFT, EXIT_WAITS
-from matrix_coder.cli.routing import _tables_json
-from matrix_coder.routing_eval import table
 
 HEAVY = ("matrix_coder.engine.client", "matrix_coder.engine.store", "dbos", "rich", "fastapi", "pydantic", "sqlite3")
 
@@ -55,16 +53,3 @@ def test_errors_when_the_word_json_is_no_option_then_are_a_line(capsys: pytest.C
     """What stands behind `--` is text, not a wish for JSON."""
     assert run_in_host(["steer", "nope", "--", "--json"]) == 2
     assert capsys.readouterr().err.startswith("matrix-coder: expected the id of a run")
-
-
-def test_tables_json_when_figures_are_missing_then_null() -> None:
-    """A kind without a figure has null there, whatever the kind is called."""
-    told = _tables_json(table([]) + "\nmissed: m1 [kind] 'text'")
-    assert told["misses"] == ["missed: m1 [kind] 'text'"]
-    kinds = told["kinds"]
-    assert isinstance(kinds, dict)
-    assert kinds["all"] == {
-        "n": 0,
-        "coding": 0,
-        **dict.fromkeys(["P", "R", "F1", "FA%", "verdict%", "role%", "domain%", "route%"]),
-    }

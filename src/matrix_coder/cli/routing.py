@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from ..core.errors import InputError
-from .app import cli, json_option, say_json
+from .app import cli, json_option, say_json, say_line
 from .steer import chat_command
 from .terminal import has_colour, say, warn
 
@@ -20,15 +21,29 @@ from .terminal import has_colour, say, warn
 @click.option("--jsonl", is_flag=True, help='Read {"text": ...} lines from stdin, answer one JSON object a line.')
 def route(text: str | None, as_json: bool, explain: bool, jsonl: bool) -> None:
     """Show how a message would be routed."""
-    from ..routing_cli import route_jsonl, route_text  # noqa: PLC0415 - other commands need no lexicon
+    from ..routing_cli import route_text  # noqa: PLC0415 - other commands need no lexicon
 
     _use_words()
     if jsonl:
-        route_jsonl(sys.stdin, sys.stdout)
+        _route_lines()
         return
     if text is None:
         raise InputError("a message", "none", 'give one: matrix-coder route "fix the login bug"')
     click.echo(route_text(text, as_json=as_json, explain=explain, colour=has_colour()), color=has_colour())
+
+
+def _route_lines() -> None:
+    """Answer every line of stdin. Raises InputError at the end where some could not be read."""
+    from ..routing_cli import route_lines  # noqa: PLC0415
+
+    unread: list[int] = []
+    for number, told in route_lines(sys.stdin.buffer):
+        say_line(told)
+        if "error" in told:
+            unread.append(number)
+    if unread:
+        named = ", ".join(map(str, unread[:10])) + (", ..." if len(unread) > 10 else "")
+        raise InputError('{"text": ...} on each line', f"{len(unread)} other line(s): {named}", "see the error of each")
 
 
 @cli.command()
@@ -76,31 +91,19 @@ def _use_words() -> None:
 @json_option("The figures of each kind, and the misses, as JSON.")
 def eval_(file: Path, misses: int, as_json: bool) -> None:
     """Score the router on a labelled JSONL FILE, kind by kind, with its worst misses."""
-    from ..routing_eval import evaluate  # noqa: PLC0415
+    from ..routing_eval import evaluate, text  # noqa: PLC0415
 
     try:
-        told = evaluate(file, misses=misses)
+        found = evaluate(file, misses=misses)
     except (ValueError, KeyError, TypeError) as error:
         remedy = (
             "see the files under tests/corpus for the form: text, coding, verdict_ok, role, lens, domain, source_kind"
         )
         raise InputError("a file of labelled messages, one JSON object a line", str(error), remedy) from error
     if as_json:
-        say_json(_tables_json(told))
+        say_json(asdict(found))
     else:
-        say(told)
-
-
-def _tables_json(told: str) -> dict[str, object]:
-    """The figures of the printed table, by kind, and the lines below it."""
-    head, *lines = told.splitlines()
-    names = head.split()[1:]
-    rows = [line for line in lines if not line.startswith(("missed: ", "false activation: "))]
-    kinds = {
-        kind: dict(zip(names, (None if c == "-" else float(c) for c in cells), strict=True))
-        for kind, *cells in (row.rsplit(maxsplit=len(names)) for row in rows)
-    }
-    return {"kinds": kinds, "misses": lines[len(rows) :]}
+        say(text(found))
 
 
 @cli.command()
