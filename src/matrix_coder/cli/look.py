@@ -101,7 +101,7 @@ def diff(run_id: str, step: int | None, as_json: bool, pager: bool) -> None:
 
 
 def _diff_json(run_id: str, step: int | None, patch: str) -> dict[str, Any]:
-    from ..web.diffs import parse  # noqa: PLC0415 - brings the web framework with it
+    from ..core.patches import parse  # noqa: PLC0415
 
     files = [
         {"path": f.path, "old_path": f.old_path, "change": f.change, "added": f.added, "removed": f.removed}
