@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from matrix_coder.core.tamper import TamperKind, TamperReport
-from matrix_coder.engine.tamper import examine, inspect, watch
+from matrix_coder.engine.tamper import examine, watch
 from matrix_coder.engine.workspace import Trees
 
 from .tamper_cases import native_gamed, native_honest, python_gamed, python_honest, script_gamed, script_honest
@@ -40,9 +40,7 @@ def judged(tmp_path: Path, case: Gamed | Honest, checks: tuple[str, ...]) -> Tam
     before = trees.record()
     rewrite(root, case.base, changed(case.base, case.change))
     after = trees.record()
-    report = examine(trees, before, after, goal=case.goal, checks=checks)
-    assert inspect(trees, before, after, goal=case.goal, checks=checks) == report.findings
-    return report
+    return examine(trees, before, after, goal=case.goal, checks=checks)
 
 
 def exit_code(root: Path, check: str) -> int:
@@ -110,7 +108,7 @@ def test_guard_when_a_runner_outside_of_the_record_changes_then_named(
     """Programs and packages that git ignores and that checks run are compared with what they were at the start."""
     trees, before = environment
     write(trees.workspace, {path: text})
-    (finding,) = inspect(trees, before, trees.record(), goal=FIX)
+    (finding,) = examine(trees, before, trees.record(), goal=FIX).findings
     assert (finding.kind, finding.file, finding.line, finding.certain) == (TamperKind.RUNNER_SHADOWED, path, 1, True)
 
 
@@ -125,7 +123,7 @@ def test_guard_when_packages_are_installed_anew_then_nobody_is_accused(environme
     write(root, {".venv/bin/tox": PROGRAM, f"{SITE}/__editable__.calc.pth": "/src\n", f"{SITE}/pluggy/__init__.py": ""})
     write(root, {"node_modules/jest/bin/jest.js": "run2();\n", "node_modules/jest/package.json": '{"version": "2"}'})
     (root / "node_modules/.bin/mocha").symlink_to("../mocha/bin/mocha.js")
-    assert inspect(trees, before, trees.record(), goal=FIX) == ()
+    assert examine(trees, before, trees.record(), goal=FIX).findings == ()
 
 
 def test_guard_when_nothing_was_watched_then_only_the_trees_are_compared(tmp_path: Path) -> None:
@@ -134,7 +132,7 @@ def test_guard_when_nothing_was_watched_then_only_the_trees_are_compared(tmp_pat
     trees = Trees(tmp_path / "repo", tmp_path / "record")
     before = trees.record()
     write(tmp_path / "repo", {".venv/bin/pytest": "exit 0\n"})
-    assert inspect(trees, before, trees.record(), goal=FIX) == ()
+    assert examine(trees, before, trees.record(), goal=FIX).findings == ()
 
 
 def found(tmp_path: Path, case: Gamed) -> None:

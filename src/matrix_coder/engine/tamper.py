@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from ..core import tamper_files as files
-from ..core.tamper import Exemption, TamperFinding, TamperReport
+from ..core.tamper import Exemption, TamperReport
 from ..core.tamper import examine as examine_texts
 from ..core.tamper_goal import read_goal
 from ..core.tamper_options import CONFIG_FILES
@@ -31,26 +31,19 @@ class _Entry:
     after: str
 
 
-def inspect(
-    trees: Trees, before: str, after: str, *, goal: str, checks: tuple[str, ...] = ()
-) -> tuple[TamperFinding, ...]:
-    """What the change from one recorded tree to another did to the tests and the goal did not ask for.
-
-    Only findings with `certain` are accusations. `checks` are the run's check commands.
-    """
-    return examine(trees, before, after, goal=goal, checks=checks).findings
-
-
 def watch(trees: Trees) -> None:
     """Keep what the programs and packages that run the checks are now; call it when a run opens.
 
-    They lie outside of the recorded trees. `inspect` and `examine` compare with what was kept, if anything was.
+    They lie outside of the recorded trees. `examine` compares with what was kept, if anything was.
     """
     runners.watch(trees.workspace, trees.git_dir.parent)
 
 
 def examine(trees: Trees, before: str, after: str, *, goal: str, checks: tuple[str, ...] = ()) -> TamperReport:
-    """The same as `inspect`, with what the goal did ask for and why."""
+    """What the change from one recorded tree to another did to the tests, and what of it the goal did ask for and why.
+
+    Findings come worst first; only those with `certain` are accusations. `checks` are the run's check commands.
+    """
     told = TamperReport() if before == after else _compared(trees, before, after, goal, checks)
     reading = read_goal(goal)
     findings, exempted = [*told.findings], [*told.exempted]

@@ -40,11 +40,6 @@ def can_show() -> bool:
     return _cli() is not None or "tui_gateway.server" in sys.modules or _gateway() is not None
 
 
-def pushes_to(platform: str) -> bool:
-    """Whether a turn of this platform is of a chat that lives on here after its answer."""
-    return platform != "api_server" and can_show()
-
-
 # -- the interactive chat
 
 
