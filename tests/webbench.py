@@ -91,7 +91,7 @@ class Dashboard:
     def client(self, *, token: str = TOKEN) -> httpx.Client:
         """An HTTP client of the API; without a token when it is empty."""
         headers = {"X-Hermes-Session-Token": token} if token else {}
-        return httpx.Client(base_url=self.url + API, headers=headers, timeout=30)
+        return httpx.Client(base_url=self.url + API, headers=headers, timeout=120)
 
     def close(self) -> int:
         """End it as a person does; its exit code, -9 when it would not go."""
