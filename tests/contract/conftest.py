@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from matrix_coder.hermes.kanban import KanbanMirror
 from matrix_coder.testing import HermesHome, Rule, ScriptedModel
 
+from .mirrorbench import Board, MemoryBook
 from .runbench import Bench, RunBench
 
 
@@ -34,3 +37,20 @@ def bench(
     yield make
     for one in made:
         one.close()
+
+
+@pytest.fixture
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Board:
+    """The real Kanban board of a temporary Hermes home, which this process is in."""
+    for name in [n for n in os.environ if n.startswith("HERMES_KANBAN")]:
+        monkeypatch.delenv(name)
+    home = tmp_path / "hermes"
+    home.mkdir()
+    monkeypatch.setenv("HERMES_HOME", str(home))
+    return Board(home)
+
+
+@pytest.fixture
+def mirror() -> KanbanMirror:
+    """A mirror that keeps its cards in memory."""
+    return KanbanMirror(MemoryBook())
