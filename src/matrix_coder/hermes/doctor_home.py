@@ -47,7 +47,9 @@ def settings(place: Place) -> Diagnosis:
         load_settings(place.home)
     except InputError as error:
         return refused(error)
-    return ok(f"valid: {', '.join(map(str, given))}" if isinstance(given, dict) and given else "none: the defaults")
+    return ok(
+        f"valid: {', '.join(map(str, given))}" if isinstance(given, dict) and given else "nothing is set: the defaults"
+    )
 
 
 def words(place: Place) -> Diagnosis:

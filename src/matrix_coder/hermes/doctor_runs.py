@@ -99,21 +99,27 @@ def fork_server(_: Place) -> Diagnosis:
     if sys.platform != _LINUX:
         return note("there is none outside Linux", "nothing: each step loads the host anew, which takes a second")
     begun = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="matrix-coder-doctor-") as folder:
-        log = Path(folder) / "log"
-        try:
-            environment = step_environment(os.environ) | {"HERMES_HOME": folder}
-            server = ForkServer([sys.executable, str(LAUNCHER), "forkserver"], environment, log)
-        except OSError as error:
-            return problem("a process that loads the host", str(error), "see whether processes can be started at all")
-        try:
-            ready = server.wait(lambda: time.monotonic() - begun > _FORK_SERVER_S)
-        finally:
-            server.stop()
-        said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    try:
+        with tempfile.TemporaryDirectory(prefix="matrix-coder-doctor-") as folder:
+            ready, said = _try_fork_server(Path(folder), begun + _FORK_SERVER_S)
+    except OSError as error:
+        return problem("a process that loads the host", str(error), "see whether processes can be started at all")
     if ready:
         return ok(f"loads the host in {time.monotonic() - begun:.1f} s")
-    return note(f"it can't fork: {said[-1] if said else 'not ready'}", "nothing: each step loads the host anew")
+    return note(f"it can't fork: {said or 'not ready in time'}", "nothing: each step loads the host anew")
+
+
+def _try_fork_server(folder: Path, deadline: float) -> tuple[bool, str]:
+    """Whether one could fork, and the last line that it said. Raises OSError."""
+    log = folder / "log"
+    environment = step_environment(os.environ) | {"HERMES_HOME": str(folder)}
+    server = ForkServer([sys.executable, str(LAUNCHER), "forkserver"], environment, log)
+    try:
+        ready = server.wait(lambda: time.monotonic() > deadline)
+    finally:
+        server.stop()
+    said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return ready, said[-1] if said else ""
 
 
 def landlock(place: Place) -> Diagnosis:
@@ -140,7 +146,7 @@ def layers(place: Place) -> Diagnosis:
     try:
         workspace = find_workspace(place.directory)
     except WorkspaceRefused as refused:
-        return unseen(f"a run could not be started here: {refused.found}")
+        return note(f"not looked at: {refused.found} is not {refused.expected}", refused.remedy)
     if state_dir(place.home).resolve().is_relative_to(workspace):
         return problem(f"a workspace that does not hold {state_dir(place.home)}", str(workspace), "move HERMES_HOME")
     try:
