@@ -6,6 +6,7 @@ import hashlib
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -565,3 +566,37 @@ def test_lines_when_a_name_leads_out_or_nowhere_then_none(repo: Path, tmp_path: 
     (repo / "circle").symlink_to("circle")
     os.mkfifo(repo / "pipe")
     assert line_count(repo, name) is None
+
+
+RECORDER = """
+import sys
+from pathlib import Path
+from matrix_coder.engine.workspace import Trees
+trees = Trees(Path(sys.argv[1]), Path(sys.argv[2]))
+print("ready", flush=True)
+sys.stdin.readline()
+for turn in range(40):
+    (trees.workspace / sys.argv[3]).write_text(f"{turn}")
+    trees.record()
+"""
+
+
+def test_record_when_two_processes_record_at_once_then_neither_breaks_the_other_s_index(
+    repo: Path, trees: Trees, tmp_path: Path
+) -> None:
+    """Whoever looks at a live run's diff records its tree while the worker does, and the run goes on."""
+    words = [sys.executable, "-c", RECORDER, str(repo), str(trees.git_dir.parent)]
+    both = [
+        subprocess.Popen([*words, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for name in ("one", "other")
+    ]
+    for process in both:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+    for process in both:
+        assert process.stdin is not None
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+    said = [process.communicate()[1].decode() for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert {"one", "other"} <= names(trees, trees.record())

@@ -8,12 +8,14 @@ belong to whoever wrote them.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import math
 import os
 import shutil
 import subprocess
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..core.errors import MatrixError, WorkspaceRefused
@@ -48,6 +50,7 @@ _CONFIG = (
     "advice.addEmbeddedRepo=false",
 )
 _GIT_SECONDS = 300
+_Fds = tuple[int, ...]
 # What git calls a nested repository that it knows by its id alone.
 _LINK_MODE = "160000"
 # The id of an empty file, in every repository.
@@ -100,11 +103,30 @@ class Trees:
         self._stats: dict[tuple[str, str], str] = {}
         # Which index the last tree was written from.
         self._written: tuple[tuple[int, int, int] | None, str] = None, ""
+        self._held = threading.local()
         if not (self.git_dir / "ready").exists():
-            self._create()
+            self.git_dir.parent.mkdir(parents=True, exist_ok=True)
+            with self._alone():
+                self._create()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While this lasts, no other thread or process writes to this record: each may look at a run that is live.
+
+        The git commands in here hold on to it, too: one that outlives its killed engine is waited for.
+        """
+        fd = os.open(self.git_dir.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            self._held.fds = (fd,)
+            yield
+        finally:
+            self._held.fds = ()
+            os.close(fd)
 
     def _create(self) -> None:
-        self.git_dir.parent.mkdir(parents=True, exist_ok=True)
+        if (self.git_dir / "ready").exists():
+            return
         template = self.git_dir.parent / "empty-template"
         template.mkdir(exist_ok=True)
         command = ["git", "init", "--quiet", "--bare", f"--template={template}", "--", str(self.git_dir)]
@@ -164,10 +186,8 @@ class Trees:
 
     def _git(self, *arguments: str, silent: bool = False, stdin: str = "") -> str:
         config = [x for c in _CONFIG for x in ("-c", c)]
-        sent = os.fsencode(stdin)
-        return _run(
-            ["git", *config, *arguments], cwd=self.workspace, env=self._environment(), stdin=sent, silent=silent
-        )
+        words, sent, fds = ["git", *config, *arguments], os.fsencode(stdin), getattr(self._held, "fds", ())
+        return _run(words, cwd=self.workspace, env=self._environment(), stdin=sent, silent=silent, fds=fds)
 
     def ask(self, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> bytes:
         """What a git command says, as bytes, that leaves the workspace and what is recorded of it alone."""
@@ -178,7 +198,11 @@ class Trees:
 
     def record(self) -> str:
         """The id of the tree that the workspace holds now, untracked files included, ignored files left out."""
-        # A recorder that was killed may have left its lock; this directory has one writer at a time.
+        with self._alone():
+            return self._record()
+
+    def _record(self) -> str:
+        # A recorder that was killed may have left git's own lock; nobody else is at work here.
         with contextlib.suppress(FileNotFoundError):
             (self.git_dir / "index.lock").unlink()
         if not (self._looked and self._add_plainly()):
@@ -262,18 +286,11 @@ class Trees:
         if not paths:
             return
         self.worked_on()
-        listing = self.git_dir / "to-restore"
-        listing.write_bytes(os.fsencode("\0".join(paths)))
-        self._git(
-            "--literal-pathspecs",
-            "restore",
-            f"--source={tree}",
-            "--staged",
-            "--worktree",
-            "--no-overlay",
-            f"--pathspec-from-file={listing}",
-            "--pathspec-file-nul",
-        )
+        words = ("--literal-pathspecs", "restore", f"--source={tree}", "--staged", "--worktree", "--no-overlay")
+        with self._alone():
+            listing = self.git_dir / "to-restore"
+            listing.write_bytes(os.fsencode("\0".join(paths)))
+            self._git(*words, f"--pathspec-from-file={listing}", "--pathspec-file-nul")
 
     def diff(self, before: str, after: str) -> str:
         """The unified diff between two recorded trees."""
@@ -356,11 +373,19 @@ def line_count(workspace: Path, file: str) -> int | None:
         return None
 
 
-def _run(command: list[str], *, cwd: Path, env: dict[str, str] | None, stdin: bytes = b"", silent: bool = False) -> str:
+def _run(
+    command: list[str],
+    *,
+    cwd: Path,
+    env: dict[str, str] | None,
+    stdin: bytes = b"",
+    silent: bool = False,
+    fds: _Fds = (),
+) -> str:
     """What the command prints; with `silent` a word on its standard error is a failure, too. Raises GitFailed."""
     try:
         done = subprocess.run(
-            command, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=_GIT_SECONDS, check=False
+            command, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=_GIT_SECONDS, pass_fds=fds, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         remedy = "check that it is installed" if cwd.is_dir() else f"{cwd} is gone"
