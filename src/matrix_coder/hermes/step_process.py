@@ -36,6 +36,8 @@ _HOST_MODULES = (
     *("run_agent", "toolsets", "hermes_logging", "openai.lib.streaming.chat", "openai.resources", "httpcore"),
 )
 _WRITE_TOOLS = frozenset({"write_file", "patch"})
+# The process that has loaded the host for this one; empty where this one does that itself.
+_loaded_before: list[int] = []
 
 
 @dataclass(slots=True)
@@ -158,6 +160,7 @@ def preload() -> None:
     for name in _HOST_MODULES:
         with suppress(ModuleNotFoundError):
             importlib.import_module(name)
+    _loaded_before.append(os.getpid())
 
 
 def main(job_file: str, channel_fd: int) -> int:
@@ -207,6 +210,7 @@ def _parent(step: Step) -> Any:
     from run_agent import AIAgent  # noqa: PLC0415
     from toolsets import create_custom_toolset  # noqa: PLC0415
 
+    _load_settings()
     discover_plugins()
     context = PluginContext(PluginManifest(name=TOOLSET, key=TOOLSET), get_plugin_manager())
     context.register_tool("matrix_report", TOOLSET, report_schema(units=bool(step.job.get("units"))), step.report)
@@ -239,6 +243,21 @@ def _parent(step: Step) -> Any:
     parent._print_fn = _quiet
     parent._safe_print = _quiet
     return parent
+
+
+def _load_settings() -> None:
+    """Take in the person's `.env` files and stored secrets as they are now.
+
+    The host does that when it is loaded, which for a forked process was long ago and into another environment.
+    """
+    import run_agent  # noqa: PLC0415 - the host's
+    from hermes_cli.env_loader import load_hermes_dotenv, reset_secret_source_cache  # noqa: PLC0415
+    from hermes_constants import get_hermes_home  # noqa: PLC0415
+
+    if not _loaded_before:
+        return
+    reset_secret_source_cache()
+    load_hermes_dotenv(hermes_home=get_hermes_home(), project_env=Path(run_agent.__file__).with_name(".env"))
 
 
 def _hide_foreign_credentials() -> None:
