@@ -117,11 +117,22 @@ class RunBench:
                 continue
         return found
 
+    def workers(self) -> list[psutil.Process]:
+        """The workers of this home, those that are only starting, too."""
+        words = ["worker", str(self.home.path)]
+        return [p for p in psutil.process_iter(["cmdline"]) if (p.info["cmdline"] or [])[-2:] == words]
+
     def close(self) -> None:
-        pid = self.worker() if (self.home.path / "matrix_coder" / "worker.lock").exists() else 0
-        if pid:
-            os.kill(pid, signal.SIGTERM)
-            self.wait_for(lambda: not self.worker(), timeout_s=20)
+        told: set[int] = set()
+
+        def gone() -> bool:
+            for process in self.workers():
+                if process.pid not in told:
+                    told.add(process.pid)
+                    process.terminate()
+            return not self.workers()
+
+        self.wait_for(gone, timeout_s=40)
         assert not self.left_over()
 
 

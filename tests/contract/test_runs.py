@@ -157,6 +157,8 @@ def test_run_when_the_worker_is_killed_then_goes_on_and_repeats_no_finished_step
     assert attempt
     place.kill_worker()
     place.wait_for(lambda: not place.left_over() and not _sleepers("7010.5"), timeout_s=10)
+    # What some earlier worker could not do is no reason not to start another.
+    trouble_file(place.home.path).write_text("an old trouble\n")
     gate.touch()
     result = place.finish(run.run_id)
     assert not _sleepers("7010.5")

@@ -64,7 +64,7 @@ def make(tmp_path: Path) -> Iterator[Callable[..., ForkServer]]:
 
 
 def fork(server: ForkServer, tmp_path: Path, script: str, **more: object) -> Forked | None:
-    job = tmp_path / "job.py"
+    job = tmp_path / f"job-{len([*tmp_path.iterdir()])}-{time.monotonic_ns()}.py"
     job.write_text(script)
     environment = {"PATH": os.environ["PATH"], "OWN": "its own", COOKIE: "test-forkserver"}
     wanted = Wanted(job_file=job, directory=tmp_path, environment=environment, cookie="test-forkserver", **more)  # type: ignore[arg-type]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,14 @@ def workspace(tmp_path: Path) -> Path:
     root.mkdir()
     (root / "kept").write_text("a\n")
     return root
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A directory that another user can reach, which pytest's own are not."""
+    with tempfile.TemporaryDirectory(prefix="matrix-layer-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder).resolve()
 
 
 needs_layers = pytest.mark.skipif(sys.platform != "linux", reason="layers are Linux's; a copy takes their place")
@@ -43,7 +53,7 @@ def test_usable_when_the_mount_could_not_name_the_workspace_then_a_copy_has_to_d
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
-def test_usable_when_a_file_is_somebody_else_s_then_an_ordinary_user_gets_a_copy(tmp_path: Path) -> None:
+def test_usable_when_a_file_is_somebody_else_s_then_an_ordinary_user_gets_a_copy(shared: Path) -> None:
     """In a namespace of one's own, files of others could not be written: the suite would fail for no reason of its."""
     script = (
         "import os, sys\nfrom pathlib import Path\nfrom matrix_coder.engine import layer\n"
@@ -52,22 +62,20 @@ def test_usable_when_a_file_is_somebody_else_s_then_an_ordinary_user_gets_a_copy
         "print(layer._own(place / 'mine'), layer._own(place / 'mixed'))\n"
     )
     for name in ("mine", "mixed"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "file").touch()
-        for path in (tmp_path / name, tmp_path / name / "file"):
+        (shared / name).mkdir()
+        (shared / name / "file").touch()
+        for path in (shared / name, shared / name / "file"):
             os.chown(path, 65534, 65534)
-    os.chown(tmp_path / "mixed" / "file", 65534, 0)
-    for above in (tmp_path, *tmp_path.parents[:2]):
-        above.chmod(0o755)
+    os.chown(shared / "mixed" / "file", 65534, 0)
     done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False, cwd="/"
+        [sys.executable, "-c", script, str(shared)], capture_output=True, text=True, check=False, cwd="/"
     )
     assert done.stdout == "True False\n", done.stderr
 
 
 @needs_layers
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's own suite shows this with every reading step")
-def test_layer_when_the_user_is_no_administrator_then_it_holds_just_the_same(workspace: Path, tmp_path: Path) -> None:
+def test_layer_when_the_user_is_no_administrator_then_it_holds_just_the_same(shared: Path) -> None:
     """An ordinary user gets the layer in a namespace of its own: new, changed and removed files stay in there."""
     script = (
         "import ctypes, os, sys\nfrom matrix_coder.engine import guard\n"
@@ -78,13 +86,13 @@ def test_layer_when_the_user_is_no_administrator_then_it_holds_just_the_same(wor
         "open('new', 'w').write('x'); open('kept', 'a').write('b\\n'); os.remove('gone')\n"
         "print(sorted(os.listdir('.')), open('kept').read().split())\n"
     )
+    workspace, aside = shared / "ws", shared / "aside"
+    for folder in (workspace, aside):
+        folder.mkdir()
+    (workspace / "kept").write_text("a\n")
     (workspace / "gone").touch()
-    aside = tmp_path / "aside"
-    aside.mkdir()
     for path in (workspace, *workspace.iterdir(), aside):
         os.chown(path, 65534, 65534)
-    for above in (tmp_path, *tmp_path.parents[:2]):
-        above.chmod(0o755)
     words = [sys.executable, "-c", script, str(workspace), str(aside)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd="/")
     assert done.stdout == "['kept', 'new'] ['a', 'b']\n", done.stderr

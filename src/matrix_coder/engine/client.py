@@ -314,7 +314,7 @@ class Client:
             looks += 1
             if looks % 20 == 0 and (trouble := worker_trouble(self.store.home)):
                 raise StoreError("a worker for the run", trouble, f"then go on with: matrix-coder watch {run_id}")
-            if looks % 50 == 0:
+            if looks % 50 == 1:
                 # A worker that was killed is replaced by whoever waits for its runs.
                 ensure_worker(self.store.home)
             time.sleep(_POLL_S)

@@ -85,6 +85,8 @@ def ensure_worker(home: Path) -> None:
     """Start a worker where none is alive. It outlives this process; a second one gives way to the first."""
     if worker_is_alive(home):
         return
+    # What an earlier one could not do, this one may.
+    trouble_file(home).unlink(missing_ok=True)
     log = state_dir(home) / "worker.log"
     env = host_environment(os.environ) | {"HERMES_HOME": str(home)}
     for pid in list(_started):
