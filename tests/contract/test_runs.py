@@ -14,6 +14,7 @@ import pytest
 
 from matrix_coder.core.harness import run_workflow
 from matrix_coder.core.models import RunOutcome, StepStatus, StepVerdict
+from matrix_coder.engine.spawn import trouble_file
 from matrix_coder.testing import HermesHome, Rule
 
 from .runbench import EXECUTOR, MEND, VERIFY, Bench, RunBench, report, rules, says
