@@ -204,6 +204,7 @@ def line(name: str, value: str, note: str = "") -> None:
 
 def show_run(client, number: int, clock: Path, memory: dict[int, int], plain: float) -> None:
     found = overheads(client, number, clock)
+    line("overhead of a step, median of all", f"{ms([f[1] for f in found]):.1f} ms", "goal 15 ms")
     for name in ("executor", "verify"):
         mine = [f for f in found if f[0] == name]
         whole, outside = ms([f[1] for f in mine]), ms([sum(t for t, _ in f[2]) for f in mine])

@@ -10,6 +10,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -140,7 +141,10 @@ class Run:
             return plan_units(self.context, specialist)
         if definition.role is not Role.VERIFY:
             return specialist.work()
-        specialist.evidence = self._evidence(move, f"step-{move.number}")
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            # Verify is told what has changed: git can say so while the checks are at work.
+            beside.submit(self.trees.stat, self.store.run_row(self.number)["start_tree"], self.trees.last())
+            specialist.evidence = self._evidence(move, f"step-{move.number}")
         result = specialist.work()
         if result.evidence and result.stop is None and self.trees.last() != result.evidence[-1].tree:
             # Evidence is bound to a tree. If that moved while verify looked on, the checks speak again.
