@@ -160,8 +160,10 @@ def _spawn(job: Job, job_file: Path, channel: int, log: IO[bytes], stop: Callabl
         layer=job.layer,
     )
     server = forkserver.current()
-    if server is not None and server.wait(stop) and (forked := server.fork(wanted, channel=channel, log=log.fileno())):
-        return forked
+    if server is not None and server.wait(stop):
+        forked = server.fork(wanted, channel=channel, log=log.fileno(), stop=stop)
+        if forked is not None:
+            return forked
     return Guarded(
         [sys.executable, str(LAUNCHER), "step", str(job_file), str(channel)],
         cookie=wanted.cookie,

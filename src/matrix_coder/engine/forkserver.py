@@ -8,6 +8,7 @@ runs, and goes when the worker that started it does.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import json
 import os
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,9 +30,13 @@ from . import guard
 from .guarded import Running
 
 _MAX_REQUEST = 1 << 20
+_LOAD_S = 120.0
 _FORK_S = 10.0
+# A run that has to stop waits no longer than this for a server that does not answer.
+_STOPPED_S = 1.0
 _POLL_S = 0.05
 _FDS = 5
+_PR_SET_PDEATHSIG = 1
 
 
 def serve(fd: int, preload: Callable[[], None], run: Callable[[str, int], int]) -> int:
@@ -39,6 +45,8 @@ def serve(fd: int, preload: Callable[[], None], run: Callable[[str, int], int]) 
     `run` is what such a process does with its job file and its channel. A process with threads can't be forked
     safely: a server that finds itself with any says so and goes.
     """
+    # Also where it has been stopped and sees nothing of its socket's end.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     connection = socket.socket(fileno=fd)
     preload()
     gc.collect()
@@ -114,6 +122,12 @@ class Forked(Running):
         self._code: int | None = None
         # Its own thread waits for it, and the worker's when that has to go.
         self._lock = threading.Lock()
+        os.set_blocking(status, False)
+        try:
+            self._guard = os.pidfd_open(pid)
+        except ProcessLookupError:
+            self._guard = -1
+            self._code = self._told()
 
     def running(self) -> bool:
         return self._wait(0) is None
@@ -126,23 +140,43 @@ class Forked(Running):
 
     def _wait(self, seconds: float) -> int | None:
         with self._lock:
-            if self._code is None and self._status >= 0 and select.select([self._status], [], [], seconds)[0]:
-                # Nothing in the pipe: the guard itself was killed.
-                self._code = int(os.read(self._status, 16) or b"-9")
+            # The end of the guard itself counts: its words might be somebody else's.
+            if self._code is None and select.select([self._guard], [], [], seconds)[0]:
+                self._code = self._told()
             return self._code
+
+    def _told(self) -> int:
+        """The exit code that the guard has left; -9 where there is none: then it was killed."""
+        try:
+            said = os.read(self._status, 16)
+        except BlockingIOError:
+            said = b""
+        return int(said) if said.isdigit() else -9
+
+    def _wake(self) -> None:
+        # Whoever waits for its end has woken it before.
+        if self._lock.acquire(blocking=False):
+            with contextlib.suppress(ProcessLookupError):
+                if self._guard >= 0:
+                    signal.pidfd_send_signal(self._guard, signal.SIGCONT)
+            self._lock.release()
 
     def _forget(self) -> None:
         with self._lock:
-            for fd in (self._status, self._stdin):
+            for fd in (self._status, self._stdin, self._guard):
                 if fd >= 0:
                     os.close(fd)
-            self._status = self._stdin = -1
+            self._status = self._stdin = self._guard = -1
+            if self._code is None:
+                self._code = -9
 
 
 class ForkServer:
     """The engine's end. One for a worker; each of its threads may ask for a process."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], log: Path, *, load_s: float = _LOAD_S
+    ) -> None:
         self._lock = threading.Lock()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with log.open("ab") as sink:
@@ -153,10 +187,10 @@ class ForkServer:
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
             )
         theirs.close()
         self._ready: bool | None = None
+        self._load_until = time.monotonic() + load_s
 
     def wait(self, stop: Callable[[], Any]) -> bool:
         """Whether it has loaded the host and can fork; waits for that, as long as `stop()` does not say otherwise."""
@@ -164,12 +198,15 @@ class ForkServer:
             with self._lock:
                 if self._ready is None and select.select([self._socket], [], [], _POLL_S)[0]:
                     self._ready = bool(self._answer().get("ready"))
+                elif self._ready is None and time.monotonic() > self._load_until:
+                    self._give_up()
         return bool(self._ready)
 
-    def fork(self, wanted: Wanted, *, channel: int, log: int) -> Forked | None:
+    def fork(self, wanted: Wanted, *, channel: int, log: int, stop: Callable[[], Any] = lambda: False) -> Forked | None:
         """A step's process; it waits for its word. None where the server could not make one, and then it is over.
 
-        `channel` and `log` are descriptors that it is given.
+        `channel` and `log` are descriptors that it is given. Where `stop()` says so, a server that does not answer is
+        not waited for much longer.
         """
         request = {
             "job_file": str(wanted.job_file),
@@ -184,7 +221,7 @@ class ForkServer:
         stdin_read, stdin = os.pipe()
         theirs = (lease_read, status_write, channel, stdin_read, log)
         with self._lock:
-            pid = self._ask(json.dumps(request).encode(), theirs)
+            pid = self._ask(json.dumps(request).encode(), theirs, stop)
         for fd in (lease_read, status_write, stdin_read):
             os.close(fd)
         if pid:
@@ -193,7 +230,7 @@ class ForkServer:
             os.close(fd)
         return None
 
-    def _ask(self, request: bytes, fds: Sequence[int]) -> int:
+    def _ask(self, request: bytes, fds: Sequence[int], stop: Callable[[], Any]) -> int:
         if not self._ready:
             return 0
         try:
@@ -201,13 +238,21 @@ class ForkServer:
         except OSError:
             self._ready = False
             return 0
-        if select.select([self._socket], [], [], _FORK_S)[0]:
-            pid = int(self._answer().get("pid") or 0)
-            if pid:
-                return pid
+        begun = time.monotonic()
+        while (waited := time.monotonic() - begun) < _FORK_S and not (waited > _STOPPED_S and stop()):
+            if select.select([self._socket], [], [], _POLL_S)[0]:
+                pid = int(self._answer().get("pid") or 0)
+                if pid:
+                    return pid
+                break
         # Whatever it may still fork finds its lease let go.
-        self._ready = False
+        self._give_up()
         return 0
+
+    def _give_up(self) -> None:
+        """A server that does not answer is of no use to anybody: the steps' processes are started anew from now on."""
+        self._ready = False
+        self._process.kill()
 
     def _answer(self) -> dict[str, Any]:
         try:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from abc import ABC, abstractmethod
@@ -13,11 +16,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from .procs import end_everything, started_at
 
 _GUARD = Path(__file__).with_name("guard.py")
 _PATIENCE_S = 10.0
+_PAUSE_S = 0.002
+_PR_SET_CHILD_SUBREAPER = 36
 _live: weakref.WeakSet[Running] = weakref.WeakSet()
+# Held while a command is started, so that nobody takes it for an orphan.
+_starting = threading.RLock()
+_adopting = threading.Event()
 
 
 class Running(ABC):
@@ -28,7 +38,8 @@ class Running(ABC):
         self.started = started_at(pid)
         self._lease = lease
         self._cookie = cookie
-        _live.add(self)
+        with _starting:
+            _live.add(self)
 
     @abstractmethod
     def running(self) -> bool:
@@ -46,6 +57,10 @@ class Running(ABC):
     def _forget(self) -> None:
         """Close what was open for it."""
 
+    @abstractmethod
+    def _wake(self) -> None:
+        """Let a guard that was stopped go on."""
+
     def end(self) -> int:
         """End the command and all it started; its exit code, or how it was ended."""
         self.let_go()
@@ -54,14 +69,17 @@ class Running(ABC):
             # A guard that ended by itself has left nothing; one that was killed may have.
             end_everything(self._cookie, pid=self.pid, started=self.started)
         self._forget()
-        _live.discard(self)
+        with _starting:
+            _live.discard(self)
+        end_orphans()
         return -9 if code is None else code
 
     def let_go(self) -> None:
         """Let go of the lease: the guard ends everything, whether or not this process lives to see it."""
-        if self._lease >= 0:
-            os.close(self._lease)
-            self._lease = -1
+        lease, self._lease = self._lease, -1
+        if lease >= 0:
+            os.close(lease)
+            self._wake()
 
     def await_end(self, seconds: float) -> None:
         """Wait until it has ended by itself, at most so long."""
@@ -90,11 +108,17 @@ class Guarded(Running):
         read, lease = os.pipe()
         words = [*_guard(read, protect, keep, layer), *command]
         fds = (read, *pass_fds)
-        self.process: subprocess.Popen[bytes] = subprocess.Popen(
-            words, pass_fds=fds, start_new_session=True, stderr=subprocess.STDOUT, **options
-        )
-        os.close(read)
-        super().__init__(self.process.pid, lease, cookie)
+        try:
+            with _starting:
+                self.process: subprocess.Popen[bytes] = subprocess.Popen(
+                    words, pass_fds=fds, start_new_session=True, stderr=subprocess.STDOUT, **options
+                )
+                super().__init__(self.process.pid, lease, cookie)
+        except OSError:
+            os.close(lease)
+            raise
+        finally:
+            os.close(read)
 
     def running(self) -> bool:
         return self.process.poll() is None
@@ -111,6 +135,9 @@ class Guarded(Running):
         except subprocess.TimeoutExpired:
             return None
 
+    def _wake(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
     def _forget(self) -> None:
         self.process.wait()
         if self.process.stdin is not None:
@@ -120,12 +147,56 @@ class Guarded(Running):
 
 def end_all() -> None:
     """End every command of this process that is still at work."""
-    running = list(_live)
+    with _starting:
+        running = list(_live)
     for one in running:
         one.let_go()
     deadline = time.monotonic() + _PATIENCE_S
     for one in running:
         one.await_end(deadline - time.monotonic())
+    end_orphans()
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of what a killed guard leaves behind: a command's end then reaches that, too.
+
+    For a process whose own other children stay in its session.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        _adopting.set()
+
+
+def end_orphans() -> None:
+    """End what has become a child of this process without being started by it, until nothing of that is left."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while _adopting.is_set() and time.monotonic() < deadline:
+        with _starting:
+            known = {one.pid for one in _live}
+            orphans = [pid for pid in _children() if pid not in known and _left_session(pid)]
+            for pid in orphans:
+                with suppress(ProcessLookupError, ChildProcessError):
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, os.WNOHANG)
+        if not orphans:
+            return
+        time.sleep(_PAUSE_S)
+
+
+def _left_session(pid: int) -> bool:
+    # A command's processes are in sessions of their own from the beginning, and nobody ever gets into another's.
+    try:
+        return os.getsid(pid) != os.getsid(0)
+    except ProcessLookupError:
+        return False
+
+
+def _children() -> list[int]:
+    try:
+        lists = [task.joinpath("children").read_text() for task in Path("/proc/self/task").iterdir()]
+    except FileNotFoundError:
+        return [child.pid for child in psutil.Process().children()]
+    return [int(pid) for line in lists for pid in line.split()]
 
 
 def _guard(lease: int, protect: Path | None, keep: Sequence[Path], layer: Path | None) -> list[str]:

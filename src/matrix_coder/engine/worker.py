@@ -115,6 +115,7 @@ class Worker:
     def serve(self) -> None:
         """Work until idle or told to stop. Returns at once where another worker holds the store."""
         os.chdir(state_dir(self.home))
+        guarded.adopt_orphans()
         while self._acquire():
             store = Store(self.home)
             driver.connect(store)
