@@ -435,16 +435,33 @@ def test_lock_when_a_process_holds_it_then_no_other_gets_it_until_it_dies(home: 
 def test_used_when_steps_and_checks_took_something_then_is_their_sum(store: Store) -> None:
     """Tokens, seconds and money of all steps, the checks' seconds besides; nothing for a run without steps."""
     number = create(store)
-    assert Usage(**dict(store.used(number))) == Usage()
+    assert store.used(number) == Usage()
     for index in (1, 2, 3):
         store.open_step(number, index, step="executor", role="executor", iteration=1)
     step = Usage(input_tokens=100, output_tokens=20, seconds=1.5, cost_usd=0.25, unpriced_tokens=30)
     for index in (1, 2):
         store.update_step(number, index, usage=json.dumps(dump(step)))
     store.add_check_seconds(number, 2.0)
-    assert Usage(**dict(store.used(number))) == step + step + Usage(seconds=2.0)
+    assert store.used(number) == step + step + Usage(seconds=2.0)
     with pytest.raises(RunUnknown):
         store.used(99)
+
+
+def test_used_when_steps_end_one_after_the_other_then_each_is_counted_once_and_a_live_one_as_it_grows(
+    store: Store,
+) -> None:
+    """However often it is asked, and whatever was counted before: the sum is that of the rows."""
+    number = create(store)
+    whole = Usage()
+    for index in range(1, 6):
+        store.open_step(number, index, step="executor", role="executor", iteration=1)
+        for tokens in (10, 25):
+            now = Usage(input_tokens=tokens * index, output_tokens=1, seconds=0.5)
+            store.update_step(number, index, usage=json.dumps(dump(now)))
+            assert store.used(number) == whole + now
+        store.end_step(number, index, {}, result="{}", ended_at=1.0)
+        whole += now
+        assert store.used(number) == whole == Store(store.home).used(number)
 
 
 def test_used_when_an_older_version_wrote_a_step_then_its_tokens_have_no_price(store: Store) -> None:
@@ -453,7 +470,7 @@ def test_used_when_an_older_version_wrote_a_step_then_its_tokens_have_no_price(s
     store.open_step(number, 1, step="executor", role="executor", iteration=1)
     store.update_step(number, 1, usage=json.dumps({"input_tokens": 100, "output_tokens": 20, "seconds": 1.5}))
     before = Usage(input_tokens=100, output_tokens=20, seconds=1.5, unpriced_tokens=120)
-    assert Usage(**dict(store.used(number))) == before
+    assert store.used(number) == before
     assert views.view(store, number).usage == before
 
 

@@ -13,7 +13,6 @@ from rich.live import Live
 from rich.text import Text
 
 from ..core.errors import StoreError
-from ..core.models import Usage
 from ..engine.client import Client, known_number
 from ..engine.paths import run_dir
 from ..engine.plan import load_plan
@@ -63,12 +62,11 @@ class LiveView(Screen):
         if self._scene is None or stale:
             store, number = self.client.store, known_number(self.run_id)
             run = self.client.show(self.run_id)
-            used = dict(store.used(number))
             self._read_at = time.monotonic()
             self._scene = Scene(
                 run=run,
                 limits=load_plan(store, number).limits,
-                used=Usage(**{k: v for k, v in used.items() if k in Usage.__dataclass_fields__}),
+                used=store.used(number),
                 events=tuple(self._events),
                 now=now,
                 check_line=check_line(run_dir(store.home, run.run_id) / "checks", now),

@@ -66,7 +66,7 @@ class RunContext:
 
     def used(self) -> Usage:
         """What the run has used so far, over all its steps and every time it was resumed; checks count as seconds."""
-        return Usage(**dict(self.store.used(self.number)))
+        return self.store.used(self.number)
 
     def must_stop(self) -> End | None:
         """The end that is due now: cancelled, or over budget."""

@@ -98,7 +98,8 @@ def last_row(store: Store, number: int, unit: str) -> sqlite3.Row | None:
 
 def unit_rows(run: RunContext) -> list[sqlite3.Row]:
     """The rows of a run's units, in order."""
-    return [r for r in run.store.step_rows(run.number) if "/" in r["step"]]
+    sql = "select * from steps where run_id = ? and step like '%/%' order by number"
+    return run.store.read(sql, run.number)
 
 
 def keep(run: RunContext, came: Came) -> Came:

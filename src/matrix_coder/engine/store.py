@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 from ..core.errors import RunUnknown, WorkspaceBusy
-from ..core.models import RunOutcome, RunStatus, StepStatus
+from ..core.models import RunOutcome, RunStatus, StepStatus, Usage
+from ..core.serde import load_usage
 from .paths import raise_marker
 from .store_file import SCHEMA_VERSION, StoreFile
 
@@ -20,23 +23,15 @@ __all__ = ["SCHEMA_VERSION", "Store"]
 
 # What a step's next attempt makes anew; a machine that goes down at once may lose it.
 _PROGRESS = frozenset({"pid", "pid_started", "evidence", "usage", "child_session", "note"})
-_USED = """\
-select
-  coalesce(sum(json_extract(usage, '$.input_tokens')), 0) as input_tokens,
-  coalesce(sum(json_extract(usage, '$.output_tokens')), 0) as output_tokens,
-  coalesce(sum(json_extract(usage, '$.seconds')), 0)
-    + (select check_seconds from runs where id = ?) as seconds,
-  coalesce(sum(json_extract(usage, '$.cost_usd')), 0.0) as cost_usd,
-  -- a step that an older version wrote has tokens and no word on their price
-  coalesce(sum(coalesce(
-    json_extract(usage, '$.unpriced_tokens'),
-    json_extract(usage, '$.input_tokens') + json_extract(usage, '$.output_tokens')
-  )), 0) as unpriced_tokens
-from steps where run_id = ?"""
 
 
 class Store(StoreFile):
     """The store under one HERMES_HOME. Opening it creates what is missing; raises StoreError when it can't be used."""
+
+    def __init__(self, home: Path | None = None, *, clock: Callable[[], float] = time.time) -> None:
+        super().__init__(home, clock=clock)
+        # For each run of this very file: the last step that is counted for good, and what all took up to it.
+        self._counted: dict[tuple[int, object], tuple[int, Usage]] = {}
 
     # -- starting and reading runs
 
@@ -226,10 +221,23 @@ class Store(StoreFile):
             rows = db.execute("select * from steps where run_id = ? and number = ?", (number, index)).fetchall()
         return cast("sqlite3.Row", rows[0])
 
-    def used(self, number: int) -> sqlite3.Row:
-        """What a run's steps and checks took so far, under the names that `Usage` has. Raises RunUnknown."""
-        self.run_row(number)
-        return self.read(_USED, number, number)[0]
+    def used(self, number: int) -> Usage:
+        """What a run's steps and checks took so far. Raises RunUnknown."""
+        checks = float(self.run_row(number)["check_seconds"])
+        key = number, self._place()
+        upto, total = self._counted.get(key, (0, Usage()))
+        sql = (
+            "select number, usage, result is not null and ended_at > 0 as ended from steps "
+            "where run_id = ? and number > ? order by number"
+        )
+        settled = True
+        for row in self.read(sql, number, upto):
+            total += load_usage(json.loads(row["usage"]))
+            settled = settled and bool(row["ended"])
+            if settled:
+                # What a step took does not change once it has ended: the next question begins behind it.
+                self._counted[key] = row["number"], total
+        return total + Usage(seconds=checks)
 
     def update_step(self, number: int, step: int, **fields: object) -> None:
         """Set columns of a step."""
