@@ -20,6 +20,8 @@ from .store import Store
 from .workspace import Trees
 
 _POLL_S = 0.1
+# A tree that was recorded so lately is what is there: no look would be later than the step's own start or end.
+JUST_NOW_S = 0.2
 
 
 class RunContext:

@@ -15,7 +15,7 @@ from ..core.report import settle
 from ..core.serde import dump, load_usage
 from ..core.workflow import End, RunStep, StepResult
 from . import layer, views
-from .context import RunContext
+from .context import JUST_NOW_S, RunContext
 from .dispatch import Attempt, Job, run_attempt
 from .guard import NO_LAYER
 from .paths import state_dir
@@ -100,6 +100,8 @@ class Specialist:
         layered = reads and layer.usable(plan.workspace, aside)
         if reads and not layered:
             directory = throw_away_copy(plan.workspace, aside)
+        # What a person did since, such as while the provider was waited for, is none of this try's doing.
+        before = self._trees.last(within_s=JUST_NOW_S) if reads else ""
         remaining = plan.limits.budget_s - self.run.used().seconds
         job = Job(
             cookie=self.run.cookie(number),
@@ -115,7 +117,6 @@ class Specialist:
             units=self.units,
             layer=aside if layered else None,
         )
-        before = self._trees.last() if reads else ""
         outcome = run_attempt(
             job,
             on_start=lambda pid, at: self.run.store.update_step(plan.number, number, pid=pid, pid_started=at),

@@ -21,7 +21,7 @@ from ..core.render import report_json, report_markdown
 from ..core.serde import Json, dump, load_evidence, load_report
 from ..core.workflow import End, Guard, RunStep, StepResult, is_green
 from . import aftermath, layer, units, views
-from .context import RunContext, brief
+from .context import JUST_NOW_S, RunContext, brief
 from .paths import state_dir
 from .procs import end_attempt, end_everything
 from .specialist import Specialist
@@ -29,9 +29,6 @@ from .store import Store
 from .tamper import examine, watch
 from .unit_plan import plan_units
 from .workspace import Trees
-
-# What was recorded so lately is what is there: no look would be later than the step's own start or end.
-_JUST_NOW_S = 0.2
 
 
 class Run:
@@ -133,7 +130,7 @@ class Run:
         if stop is not None and not definition.fan_out:
             return StepResult(report=StepReport(verdict=StepVerdict.UNVERIFIABLE, summary=stop.reason), stop=stop)
         if not row["tree_before"]:
-            self.store.update_step(self.number, move.number, tree_before=self.trees.last(within_s=_JUST_NOW_S))
+            self.store.update_step(self.number, move.number, tree_before=self.trees.last(within_s=JUST_NOW_S))
         if definition.fan_out:
             return units.Fleet(self.context, move).work()
         specialist = Specialist(self.context, move, row["attempt"], notes=units.accounts(self.context))
@@ -192,7 +189,7 @@ class Run:
             report=json.dumps(dump(result.report), ensure_ascii=False),
             evidence=json.dumps([dump(e) for e in result.evidence], ensure_ascii=False),
             result=json.dumps(saved, ensure_ascii=False),
-            tree_after=self.trees.last(within_s=_JUST_NOW_S),
+            tree_after=self.trees.last(within_s=JUST_NOW_S),
             ended_at=self.store.clock(),
         )
 
