@@ -311,6 +311,20 @@ def test_record_when_another_process_used_the_record_meanwhile_then_the_files_ar
     assert trees.record() == before
 
 
+def test_record_when_somebody_tidies_it_up_then_every_tree_is_still_there(trees: Trees, repo: Path) -> None:
+    """`git gc` in the record loses nothing, however old it is."""
+    before = trees.record()
+    write(repo / "calc.py", "other\n")
+    after = trees.record()
+    old = 1_000_000_000
+    for path in (trees.git_dir / "objects").rglob("*"):
+        os.utime(path, (old, old))
+    git(trees.git_dir, "gc", "-q")
+    assert trees.changed(before, after) == ("calc.py",)
+    trees.restore(before, ["calc.py"])
+    assert (repo / "calc.py").read_text() == FILES["calc.py"]
+
+
 def test_last_when_it_is_too_long_ago_then_the_files_are_looked_at_again(trees: Trees, repo: Path) -> None:
     """What was recorded last answers for the files only as long as its caller says."""
     before = trees.record()

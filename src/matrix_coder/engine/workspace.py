@@ -131,6 +131,9 @@ class Trees:
         template.mkdir(exist_ok=True)
         command = ["git", "init", "--quiet", "--bare", f"--template={template}", "--", str(self.git_dir)]
         _run(command, cwd=self.git_dir.parent, env=self._environment(with_repository=False))
+        # Nothing refers to the trees but the run store: whoever tidies up in here may not take them for waste.
+        with (self.git_dir / "config").open("a", encoding="utf-8") as config:
+            config.write("[gc]\n\tauto = 0\n\tpruneExpire = never\n")
         info = self.git_dir / "info"
         if self._origin is not None:
             shutil.copytree(self._origin.git_dir / "info", info, dirs_exist_ok=True)
@@ -215,8 +218,6 @@ class Trees:
             tree = self._git("write-tree").strip()
             self._written = self._index(), tree
         tree = self._written[1]
-        if not (self.git_dir / "refs" / "trees" / tree).exists():
-            self._git("update-ref", f"refs/trees/{tree}", tree)
         self._last, self._last_at = tree, time.monotonic()
         return tree
 
