@@ -7,7 +7,6 @@ large the workspace is. Where the kernel or the file systems can't do that, a co
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .guarded import Guarded
+from .paths import remove_all
 
 _PROBE = ".matrix-coder-probe"
 # What git writes when it is only asked how things stand.
@@ -39,10 +39,8 @@ def give_up(workspace: Path) -> None:
 
 def remove(folder: Path) -> None:
     """Remove what a step wrote."""
-    # The kernel leaves an empty directory that nobody may look into.
     with suppress(OSError):
-        (folder / "work" / "work").chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+        remove_all(folder)
 
 
 def _plain(workspace: Path, folder: Path) -> bool:

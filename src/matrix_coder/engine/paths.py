@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from pathlib import Path
 
 from ..core.errors import StoreUnwritable
@@ -57,3 +58,20 @@ def raise_marker(home: Path, session_id: str) -> None:
     private_dir(state_dir(home))
     private_dir(file.parent)
     file.touch(mode=0o600)
+
+
+def remove_all(folder: Path) -> None:
+    """Remove a directory with all that is in it, also below directories that are shut or can't be written to.
+
+    A workspace may hold such, a step may have made some, and the kernel leaves one in a layer's folder.
+    Nothing happens where there is none. Raises OSError where something stays.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    if not os.path.lexists(folder):
+        return
+    folder.chmod(0o700)
+    for directory, names, _ in os.walk(folder):
+        for path in (Path(directory, name) for name in names):
+            if not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(folder)

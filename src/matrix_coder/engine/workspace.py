@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..core.errors import MatrixError, WorkspaceRefused
+from .paths import remove_all
 
 # Left out of every tree: what interpreters and test runners leave behind when they merely run.
 _CACHES = (
@@ -111,13 +112,11 @@ class Trees:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """While this lasts, no other thread or process writes to this record: each may look at a run that is live.
-
-        The git commands in here hold on to it, too: one that outlives its killed engine is waited for.
-        """
+        """While this lasts, no other thread or process writes to this record: each may look at a run that is live."""
         fd = os.open(self.git_dir.parent, os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
+            # Git holds on to it, too: one that outlives its killed engine is waited for.
             self._held.fds = (fd,)
             yield
         finally:
@@ -327,8 +326,7 @@ class Trees:
 
 def throw_away_copy(workspace: Path, target: Path) -> Path:
     """A copy of the workspace, everything in it included, that a read-only step may do anything to."""
-    if target.exists():
-        shutil.rmtree(target)
+    remove_all(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(GitFailed):
         # A file that vanishes while it is copied, or that can't be read, is no reason not to look at the others.
