@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import psutil
 import pytest
 
 from matrix_coder.engine.forkserver import Forked, ForkServer, Wanted
+from matrix_coder.engine.guarded import Guarded
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="guards and fork servers are Linux's")
 
@@ -189,3 +191,32 @@ def test_server_when_it_was_stopped_and_its_engine_is_killed_then_it_goes_too(tm
         server = psutil.Process(int(engine.stdout.readline()))
         engine.kill()
         until(lambda: not server.is_running() or server.status() == psutil.STATUS_ZOMBIE)
+
+
+def landlock() -> int:
+    """The kernel's version of it; below 1 where it has none."""
+    return int(ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), ctypes.c_uint32(1)))
+
+
+@pytest.mark.skipif(landlock() < 6, reason="kernels before 6.12 can't keep signals in")
+@pytest.mark.parametrize("layered", [True, False])
+def test_guard_when_a_reading_step_sends_signals_then_they_reach_its_own_processes_only(
+    layered: bool, tmp_path: Path
+) -> None:
+    """It ends what it has started; its guard and its engine never hear of it."""
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "layer").mkdir()
+    script = (
+        f"kill -9 $PPID; kill -STOP $PPID; kill -0 {os.getpid()} && exit 1; "
+        "sleep 7037.5 & kill $!; wait $!; [ $? = 143 ] && exit 5"
+    )
+    command = Guarded(
+        ["/bin/sh", "-c", script],
+        cookie="test-hostile",
+        protect=tmp_path / "ws",
+        layer=tmp_path / "layer" if layered else None,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    until(lambda: not command.running())
+    assert command.end() == 5

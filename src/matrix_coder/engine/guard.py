@@ -8,8 +8,8 @@ child. It ends them all when the command ends, when the engine lets go of the le
 engine is killed. Its exit code is the command's, as a shell would tell it.
 
 With `--protect`, the kernel (Landlock) refuses every write below that directory, to the command and to all that it
-starts; `--keep` names directories below or beside it that stay writable. Where the kernel has no Landlock, nothing
-is refused, and the engine's look at the tree before and after is what is left.
+starts, and every signal to anybody else; `--keep` names directories below or beside it that stay writable. Where the
+kernel has no Landlock, nothing is refused, and the engine's look at the tree before and after is what is left.
 
 With `--layer`, the command sees that directory through a layer of its own: what it writes there lies in the named
 folder, and nobody else ever sees it. The exit code is 71 where the kernel can't do that.
@@ -34,6 +34,7 @@ _RULE_PATH_BENEATH = 1
 _WRITE_FILE, _TRUNCATE, _REFER = 1 << 1, 1 << 14, 1 << 13
 # Removing and making directories, files, sockets, pipes, devices and links.
 _CHANGES = sum(1 << bit for bit in range(4, 13))
+_SCOPE_SIGNAL, _SCOPES_SINCE = 1 << 1, 6
 _PR_SET_PDEATHSIG = 1
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
 _MS_REC, _MS_PRIVATE = 1 << 14, 1 << 18
@@ -197,6 +198,8 @@ def _descendants(root: int) -> "list[int]":
 def forbid_writes(protect: str, keep: "list[str]") -> bool:
     """Let this process and all it starts write nothing below `protect`; whether the kernel could do that.
 
+    Where the kernel can keep that in, too, they send no signals but to each other.
+
     Landlock knows only what is allowed. So everything beside the path to `protect` is allowed, level by level, and
     new entries right in the directories on that path are not: temporary files belong into a directory of `keep`.
     """
@@ -206,8 +209,10 @@ def forbid_writes(protect: str, keep: "list[str]") -> bool:
         return False
     changes = _CHANGES | (_REFER if abi >= 2 else 0)
     handled = _WRITE_FILE | changes | (_TRUNCATE if abi >= 3 else 0)
-    attribute = ctypes.create_string_buffer(struct.pack("Q", handled))
-    ruleset = libc.syscall(_CREATE_RULESET, attribute, ctypes.c_size_t(8), ctypes.c_uint32(0))
+    # The guard and the engine are outside; a careless `pkill python` is, too.
+    words = struct.pack("QQQ", handled, 0, _SCOPE_SIGNAL) if abi >= _SCOPES_SINCE else struct.pack("Q", handled)
+    attribute = ctypes.create_string_buffer(words, len(words))
+    ruleset = libc.syscall(_CREATE_RULESET, attribute, ctypes.c_size_t(len(words)), ctypes.c_uint32(0))
     if ruleset < 0:
         return False
     for path in [*_beside(os.path.realpath(protect)), *keep]:
