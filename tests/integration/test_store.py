@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -575,3 +576,32 @@ def test_run_when_reopened_then_its_sessions_have_something_to_be_told(store: St
     assert not marker(store.home, "s1").exists()
     assert store.reopen(number)
     assert marker(store.home, "s1").exists()
+
+
+def test_kept_open_when_it_ends_while_other_threads_read_then_none_of_them_fails(store: Store) -> None:
+    """A worker that is told to leave does not break the runs whose threads are at work in its store."""
+    failed: list[Exception] = []
+    over = threading.Event()
+
+    def read() -> None:
+        while not over.is_set():
+            try:
+                store.read("select * from meta")
+            except AttributeError as error:
+                failed.append(error)
+
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in range(4_000):
+            with store.kept_open():
+                pass
+    finally:
+        sys.setswitchinterval(usual)
+        over.set()
+        for thread in threads:
+            thread.join()
+    assert failed == []

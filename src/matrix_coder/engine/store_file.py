@@ -96,23 +96,25 @@ class StoreFile:
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
         """A connection: this thread's own while they are kept and it is free, else one for this use alone."""
-        if not self._keeps or getattr(self._kept, "busy", False):
+        # What is kept may be over while this one is in use.
+        kept = self._kept
+        if not self._keeps or getattr(kept, "busy", False):
             db = self._open()
             try:
                 yield db
             finally:
                 db.close()
             return
-        db = self._own()
-        self._kept.busy = True
+        db = self._own(kept)
+        kept.busy = True
         try:
             yield db
         except BaseException:
-            self._kept.connection = None
+            kept.connection = None
             db.close()
             raise
         finally:
-            self._kept.busy = False
+            kept.busy = False
 
     def _open(self) -> sqlite3.Connection:
         # The connection of a thread that has ended is closed by another.
@@ -121,16 +123,16 @@ class StoreFile:
         db.execute("pragma foreign_keys = on")
         return db
 
-    def _own(self) -> sqlite3.Connection:
+    def _own(self, kept: threading.local) -> sqlite3.Connection:
         """This thread's connection; a new one where another file is there now, which the old would never write to."""
         place = self._place()
-        known: sqlite3.Connection | None = getattr(self._kept, "connection", None)
-        if known is not None and self._kept.place == place:
+        known: sqlite3.Connection | None = getattr(kept, "connection", None)
+        if known is not None and kept.place == place:
             return known
         if known is not None:
             known.close()
         fresh = self._open()
-        self._kept.connection, self._kept.place = fresh, place or self._place()
+        kept.connection, kept.place = fresh, place or self._place()
         return fresh
 
     def _place(self) -> tuple[int, int] | None:
