@@ -100,10 +100,12 @@ def confine(protect: str = "", *, keep: "list[str]", layer: str = "") -> None:
     """Make this process one that can't change what lies below `protect`. Raises LayerFailed."""
     if not protect:
         return
+    # Of a linked worktree or a submodule: its own submodules' git directories lie there, too.
+    elsewhere = _repository(os.path.realpath(protect))
     if layer:
         _put_layer(os.path.realpath(protect), layer)
         keep = [*keep, protect]
-    if not forbid_writes(protect, keep) and layer:
+    if not forbid_writes([protect, *elsewhere], keep) and layer:
         # Without it, whoever may mount may also take the layer away.
         raise LayerFailed("the kernel has no Landlock")
 
@@ -130,6 +132,30 @@ def _put_layer(directory: str, folder: str) -> None:
         os.unlink(link)
     # The working directory still names what lies below the layer.
     os.chdir(os.getcwd())
+
+
+def _repository(directory: str) -> "list[str]":
+    """Where the repository lies that a directory's `.git` leads to; nothing where that is the repository itself."""
+    link = os.path.join(directory, ".git")
+    if os.path.islink(link):
+        return [os.path.realpath(link)]
+    said = _text(link)
+    if not said.startswith("gitdir:"):
+        return []
+    own = os.path.realpath(os.path.join(directory, said.partition(":")[2].strip()))
+    common = _text(os.path.join(own, "commondir")).strip()
+    return [own, os.path.realpath(os.path.join(own, common))]
+
+
+def _text(path: str) -> str:
+    try:
+        # Nothing that would be waited for, such as a pipe.
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                return os.fsdecode(file.read(4096))
+    except OSError:
+        pass
+    return ""
 
 
 def _must(result: int, what: str) -> None:
@@ -195,13 +221,13 @@ def _descendants(root: int) -> "list[int]":
     return found
 
 
-def forbid_writes(protect: str, keep: "list[str]") -> bool:
-    """Let this process and all it starts write nothing below `protect`; whether the kernel could do that.
+def forbid_writes(protect: "list[str]", keep: "list[str]") -> bool:
+    """Let this process and all it starts write nothing below these directories; whether the kernel could do that.
 
     Where the kernel can keep that in, too, they send no signals but to each other.
 
-    Landlock knows only what is allowed. So everything beside the path to `protect` is allowed, level by level, and
-    new entries right in the directories on that path are not: temporary files belong into a directory of `keep`.
+    Landlock knows only what is allowed. So everything beside the paths to `protect` is allowed, level by level, and
+    new entries right in the directories on those paths are not: temporary files belong into a directory of `keep`.
     """
     libc = _libc()
     abi = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
@@ -215,22 +241,28 @@ def forbid_writes(protect: str, keep: "list[str]") -> bool:
     ruleset = libc.syscall(_CREATE_RULESET, attribute, ctypes.c_size_t(len(words)), ctypes.c_uint32(0))
     if ruleset < 0:
         return False
-    for path in [*_beside(os.path.realpath(protect)), *keep]:
+    for path in [*_beside({os.path.realpath(p) for p in protect}), *keep]:
         _allow(libc, ruleset, path, handled, changes)
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     return bool(libc.syscall(_RESTRICT_SELF, ruleset, ctypes.c_uint32(0)) == 0)
 
 
-def _beside(path: str) -> "list[str]":
-    """Every entry of every directory above `path`, but for the one that leads to it."""
-    found = []
-    while path != "/":
-        above, name = os.path.split(path)
+def _beside(shut: "set[str]") -> "list[str]":
+    """Every entry of every directory above what is shut, but for those that lead to it."""
+    above: set[str] = set()
+    todo = {*shut} - {"/"}
+    while todo:
+        above |= {os.path.dirname(path) for path in todo}
+        todo = {os.path.dirname(path) for path in todo} - {"/"}
+    found: list[str] = []
+    for directory in above:
+        if any(os.path.commonpath([directory, path]) == path for path in shut):
+            continue
         try:
-            found += [os.path.join(above, entry) for entry in os.listdir(above) if entry != name]
+            entries = {os.path.join(directory, entry) for entry in os.listdir(directory)}
         except OSError:
-            pass
-        path = above
+            continue
+        found += entries - above - shut
     return found
 
 
