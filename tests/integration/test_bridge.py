@@ -11,16 +11,17 @@ import pytest
 from hermes_state import SessionDB
 
 from matrix_coder.core.errors import InputError
-from matrix_coder.core.models import RunOutcome, RunStatus, RunView
+from matrix_coder.core.models import RunOutcome, RunStatus, RunView, StepReport, StepVerdict
 from matrix_coder.engine import views
 from matrix_coder.engine.spawn import WorkerLock
 from matrix_coder.hermes.bridge import HermesBridge
 from matrix_coder.hermes.candidates import chosen, chosen_and_text
 from matrix_coder.hermes.chats import Chat
 from matrix_coder.hermes.commands import Commands
+from matrix_coder.hermes.follow import progress_line
 from matrix_coder.hermes.markers import has_marker
 from matrix_coder.hermes.milestones import Watcher
-from matrix_coder.hermes.runs import ChatRuns
+from matrix_coder.hermes.runs import ChatRuns, _say
 from matrix_coder.hermes.successors import Successors
 from webbench import Seeds
 
@@ -287,3 +288,24 @@ def test_chosen_when_words_are_given_then_ids_and_texts_are_told_apart(seeds: Se
     assert chosen_and_text("steer", ["3", "files"], "", lambda _: runs) == ("3", "files")
     with pytest.raises(InputError, match="found r1 r2"):
         chosen("pause", ["r1", "r2"], "s1", lambda _: runs)
+
+
+HOSTILE = "done\r\nr9 ralph: verified\x1b[2J\x01\x1b]52;c;cHduZWQ=\x07\x02\u202e\udcff\x9b31m"
+
+
+def test_commands_when_texts_hold_escape_sequences_then_a_chats_terminal_is_told_to_do_nothing(
+    seeds: Seeds, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a model or a person wrote is a line of text in a chat's answer: it moves, hides, copies and forges nothing."""
+    hostile = HOSTILE.replace("\udcff", "")
+    number = seeds.new(goal=hostile, workspace="/w/one", session="s1", check=hostile)
+    report = StepReport(verdict=StepVerdict.PASS, summary=hostile)
+    seeds.step(number, 1, "executor", 1, report=report)
+    seeds.store.end_run(number, RunOutcome.BLOCKED, reason=hostile, question=hostile)
+    monkeypatch.setattr("sys.__stderr__", sys.stderr)
+    _say(progress_line("r1", "verdict", {"name": "executor", "claimed": "PASS", "summary": hostile}))
+    told = [Commands(seeds.home).run(line, "s1") for line in ("show r1", "runs", f"show {HOSTILE}")]
+    for text in (*told, capsys.readouterr().err):
+        assert "r9 ralph: verified" in text or "r9" not in text
+        assert not any(line.startswith("r9") for line in text.splitlines())
+        assert not [c for c in text if c != "\n" and not c.isprintable()]

@@ -14,7 +14,8 @@ from ..core.errors import InputError, MatrixError
 from ..core.gate_options import OptionError, read_option
 from ..core.models import Evidence, RunOutcome, RunStatus, RunView, StepView
 from ..core.money import money_words, unpriced_words
-from ..core.render import headline
+from ..core.render import headline, one_line
+from ..core.shown import cleaned
 from ..engine.paths import hermes_home, state_dir
 from .candidates import chosen, chosen_and_text
 from .preferences import SWITCH, Preferences
@@ -57,7 +58,13 @@ class Commands:
         self._last_decision = last_decision
 
     def run(self, text: str, session_id: str) -> str:
-        """The answer to `/matrix ...`, or to what stands after it; an error is an answer of one line."""
+        """The answer to `/matrix ...`, or to what stands after it; an error is an answer of one line.
+
+        A chat may hand it to a terminal, so nothing in it is there to be obeyed.
+        """
+        return cleaned(self._said(text, session_id))
+
+    def _said(self, text: str, session_id: str) -> str:
         line = text.strip().removeprefix("/matrix")
         words = _words(line)
         name, rest = (words[0].lower(), words[1:]) if words else ("help", [])
@@ -285,9 +292,8 @@ def limit_options(words: list[str]) -> dict[str, float]:
 def run_line(run: RunView) -> str:
     """One run in one line."""
     state = run.outcome.value if run.outcome else f"{run.status.value} {run.iteration}/{run.cap}"
-    goal = " ".join(run.goal.split())
     age = ago(run.created_at)
-    return f"{run.run_id:<5} {run.workflow:<9} {state:<14} {age:>8}  {goal[:60]}"
+    return f"{run.run_id:<5} {run.workflow:<9} {state:<14} {age:>8}  {one_line(run.goal)[:60]}"
 
 
 def ago(at: float) -> str:
@@ -304,15 +310,15 @@ def show_text(run: RunView) -> str:
     used = [f"{run.usage.tokens:,} tokens", money_words(run.usage), f"{run.usage.seconds:.0f} s of work"]
     lines = [
         headline(run),
-        f"goal: {run.goal}",
-        f"workspace: {run.workspace}",
-        f"checks: {', '.join(run.checks) or 'none'}",
+        f"goal: {one_line(run.goal)}",
+        f"workspace: {one_line(run.workspace)}",
+        f"checks: {one_line(', '.join(run.checks)) or 'none'}",
         ", ".join([f"iteration {run.iteration} of {run.cap}", *filter(None, used)]),
     ]
     if unpriced := unpriced_words(run.usage, run.money_usd):
         lines.append(unpriced)
     if run.outcome is RunOutcome.BLOCKED:
-        lines.append(f"question: {run.question}")
+        lines.append(f"question: {one_line(run.question)}")
     return "\n".join([*lines, *(step_line(s) for s in run.steps)])
 
 
@@ -337,7 +343,7 @@ def step_line(step: StepView) -> str:
     claimed = f"claimed {step.report.verdict}" if step.report else step.status.value
     checked = ", ".join(_checked(e) for e in step.evidence)
     attempt = f", attempt {step.attempt}" if step.attempt > 1 else ""
-    said = f"  {step.report.summary}" if step.report and step.report.summary else ""
+    said = f"  {one_line(step.report.summary)}" if step.report and step.report.summary else ""
     return (
         f"{step.number:>3}. iteration {step.iteration} {(step.unit or step.role):<9} {claimed}"
         + (f" | checked {checked}" if checked else "")

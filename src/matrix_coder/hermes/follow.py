@@ -7,8 +7,8 @@ from typing import Any, cast
 
 
 def progress_line(run_id: str, kind: str, data: Mapping[str, Any]) -> str:
-    """One line for an event; empty for those that would only be noise."""
-    text = _TEXTS[kind](data) if kind in _TEXTS else ""
+    """One line for an event, whatever its texts hold; empty for those that would only be noise."""
+    text = " ".join((_TEXTS[kind](data) if kind in _TEXTS else "").splitlines())
     return f"{run_id} {text}" if text else ""
 
 

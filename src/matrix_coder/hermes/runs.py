@@ -14,6 +14,7 @@ from ..core.models import RunStatus, RunView
 from ..core.prompts import workflow_chat_text
 from ..core.registry import load_workflow
 from ..core.render import headline
+from ..core.shown import cleaned
 from ..engine.paths import hermes_home, run_dir
 from . import chats, surface
 from .follow import progress_line
@@ -204,4 +205,4 @@ class ChatRuns:
 
 
 def _say(line: str) -> None:
-    print(f"[matrix] {line}", file=sys.__stderr__, flush=True)
+    print(f"[matrix] {cleaned(line)}", file=sys.__stderr__, flush=True)
