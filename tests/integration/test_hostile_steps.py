@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from matrix_coder.engine.dispatch import Job, run_attempt
 from matrix_coder.engine.forkserver import Forked, ForkServer, Wanted
 from matrix_coder.engine.guarded import Guarded
 
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="guards and fork
 
 SERVER = """
 import sys, time
+from matrix_coder.engine.dispatch import Job, run_attempt
 from matrix_coder.engine.forkserver import serve
 
 def run(job_file, channel):
@@ -34,6 +36,7 @@ sys.exit(serve(int(sys.argv[2]), lambda: time.sleep(float(sys.argv[1])), run))
 WORKER = """
 import os, subprocess, sys, time
 from pathlib import Path
+from matrix_coder.engine.dispatch import Job, run_attempt
 from matrix_coder.engine.forkserver import ForkServer, Wanted
 from matrix_coder.engine.guarded import Guarded, adopt_orphans
 
@@ -181,7 +184,8 @@ def test_fork_when_the_server_was_stopped_then_a_cancelled_run_does_not_wait_for
 def test_server_when_it_was_stopped_and_its_engine_is_killed_then_it_goes_too(tmp_path: Path) -> None:
     """A process that sees nothing of its socket's end is ended by the kernel."""
     script = (
-        "import os, sys, time\nfrom pathlib import Path\nfrom matrix_coder.engine.forkserver import ForkServer\n"
+        "import os, sys, time\nfrom pathlib import Path\nfrom matrix_coder.engine.dispatch import Job, run_attempt
+from matrix_coder.engine.forkserver import ForkServer\n"
         "s = ForkServer([sys.executable, '-c', sys.argv[1], '0'], dict(os.environ), Path(sys.argv[2]))\n"
         "s.wait(lambda: False)\nos.kill(s._process.pid, 19)\nprint(s._process.pid, flush=True)\ntime.sleep(600)\n"
     )
@@ -220,3 +224,23 @@ def test_guard_when_a_reading_step_sends_signals_then_they_reach_its_own_process
     )
     until(lambda: not command.running())
     assert command.end() == 5
+
+
+def test_attempt_when_its_process_can_not_be_started_then_nothing_stays_open(tmp_path: Path) -> None:
+    """A disk that is full for hours is tried again and again; the worker does not run out of descriptors by it."""
+    before = os.listdir("/proc/self/fd")
+    for turn in range(3):
+        job = Job(
+            cookie="test-hostile",
+            role="verify",
+            writes=False,
+            task="",
+            context="",
+            workspace=tmp_path,
+            directory=tmp_path / "missing",
+            record=tmp_path / f"{turn}",
+            limit_s=5.0,
+        )
+        with pytest.raises(FileNotFoundError):
+            run_attempt(job, on_start=lambda *_: None, on_event=lambda *_: None, stop=lambda: "")
+    assert len(os.listdir("/proc/self/fd")) == len(before)

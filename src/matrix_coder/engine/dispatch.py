@@ -105,9 +105,11 @@ def run_attempt(
     begun = time.monotonic()
     reading, writing = os.pipe()
     try:
-        with (job.record / "process.log").open("wb") as log:
-            process = _spawn(job, job_file, writing, log, stop)
-        os.close(writing)
+        try:
+            with (job.record / "process.log").open("wb") as log:
+                process = _spawn(job, job_file, writing, log, stop)
+        finally:
+            os.close(writing)
         try:
             on_start(process.pid, process.started)
             # Nobody else knows the word that its messages carry.
