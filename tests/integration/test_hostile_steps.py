@@ -23,7 +23,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="guards and fork
 
 SERVER = """
 import sys, time
-from matrix_coder.engine.dispatch import Job, run_attempt
 from matrix_coder.engine.forkserver import serve
 
 def run(job_file, channel):
@@ -36,7 +35,6 @@ sys.exit(serve(int(sys.argv[2]), lambda: time.sleep(float(sys.argv[1])), run))
 WORKER = """
 import os, subprocess, sys, time
 from pathlib import Path
-from matrix_coder.engine.dispatch import Job, run_attempt
 from matrix_coder.engine.forkserver import ForkServer, Wanted
 from matrix_coder.engine.guarded import Guarded, adopt_orphans
 
@@ -184,8 +182,7 @@ def test_fork_when_the_server_was_stopped_then_a_cancelled_run_does_not_wait_for
 def test_server_when_it_was_stopped_and_its_engine_is_killed_then_it_goes_too(tmp_path: Path) -> None:
     """A process that sees nothing of its socket's end is ended by the kernel."""
     script = (
-        "import os, sys, time\nfrom pathlib import Path\nfrom matrix_coder.engine.dispatch import Job, run_attempt
-from matrix_coder.engine.forkserver import ForkServer\n"
+        "import os, sys, time\nfrom pathlib import Path\nfrom matrix_coder.engine.forkserver import ForkServer\n"
         "s = ForkServer([sys.executable, '-c', sys.argv[1], '0'], dict(os.environ), Path(sys.argv[2]))\n"
         "s.wait(lambda: False)\nos.kill(s._process.pid, 19)\nprint(s._process.pid, flush=True)\ntime.sleep(600)\n"
     )
