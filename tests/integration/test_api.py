@@ -28,6 +28,7 @@ from matrix_coder.web.api import router
 from webbench import API, OUTCOMES, Dashboard, Seeds, end_worker, many, seed_outcomes
 
 NOWHERE = "http://127.0.0.1:9/v1"
+HUGE = "9" * 30
 SETTINGS = ("plugins", "entries", "matrix_coder", "settings")
 
 
@@ -371,6 +372,14 @@ def test_diff_when_a_file_is_large_then_its_patch_is_asked_for_alone(place: Plac
         ("/runs/r1/steps/2/evidence/-1/output", 404, "not_here"),
         ("/runs?limit=0", 422, "request"),
         ("/runs?before=x", 422, "request"),
+        (f"/runs?before={HUGE}", 422, "request"),
+        (f"/runs/r1/steps/{HUGE}/diff", 422, "request"),
+        (f"/runs/r1/steps/-{HUGE}/evidence/0", 422, "request"),
+        (f"/runs/r1/steps/{HUGE}/evidence/0/output", 422, "request"),
+        (f"/runs/r1/steps/2/evidence/0/output?end={HUGE}", 422, "request"),
+        (f"/events?after={HUGE}", 422, "request"),
+        ("/runs/r999/events", 404, "run_unknown"),
+        ("/runs/r\u0661/events", 404, "run_unknown"),
     ],
 )
 def test_errors_when_something_is_not_there_then_json_with_the_next_step(
@@ -390,6 +399,8 @@ def test_errors_when_something_is_not_there_then_json_with_the_next_step(
         ({"name": "raise", "arguments": {"cap": "nan"}}, 400, "input"),
         ({"name": "raise", "arguments": {"tokens": "inf"}}, 400, "input"),
         ({"name": "raise", "arguments": {"money": 5}}, 400, "input"),
+        ({"name": "undo", "arguments": {"step": 1.7}}, 400, "input"),
+        ({"name": "undo", "arguments": {"step": "-inf"}}, 400, "input"),
         ({"name": "undo", "arguments": {"step": 99}}, 400, "input"),
         ({"name": "merge"}, 400, "input"),
         ({"name": "merge", "arguments": {"unit": "no such unit"}}, 400, "input"),
@@ -462,6 +473,20 @@ def test_steer_and_raise_when_the_run_is_live_then_the_worker_will_find_them(pla
     finally:
         place.seeds.store.end_run(number, RunOutcome.CANCELLED)
         forget(place, number)
+
+
+def test_live_run_when_it_is_raised_or_told_what_can_not_be_then_refused_as_at_a_start(place: Place) -> None:
+    """A limit that no start could have, and a text that is none, are refused in words, whatever number they hold."""
+    number = place.seeds.new(goal="go on", workspace="/srv/live")
+    place.seeds.store.update_run(number, status="running", started_at=1.0)
+    path = f"/runs/r{number}/commands"
+    for limit, value in (("cap", 1e300), ("cap", 101), ("cap", 7.5), ("tokens", 1e300), ("minutes", 1e308)):
+        asked = {"name": "raise", "arguments": {limit: value}}
+        assert problem(place.http.post(path, json=asked)) == (400, "input")
+    torn = json.dumps({"name": "steer", "arguments": {"text": "half a \ud83d"}})
+    told = place.http.post(path, content=torn, headers={"Content-Type": "application/json"})
+    assert problem(told) == (400, "input")
+    place.seeds.store.end_run(number, RunOutcome.CANCELLED, reason="by a person")
 
 
 def test_undo_when_asked_for_then_the_files_are_as_before_the_run(place: Place, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--domain", default="", help="A stack whose rules the specialists should know.")
 @click.option("--cap", type=click.IntRange(1, 100), default=None, help="Iterations that may be started.")
 @click.option("--minutes", type=click.FloatRange(0.1, 10_080), default=None, help="Time budget.")
-@click.option("--tokens", type=click.IntRange(1), default=None, help="Token budget.")
+@click.option("--tokens", type=click.IntRange(1, 1_000_000_000), default=None, help="Token budget.")
 @click.option("--money", type=click.FloatRange(0.01, 100_000), default=None, help="Money budget in dollars.")
 @click.option("--isolate", is_flag=True, help="Work in a checkout of its own; `take` brings the result.")
 @click.option("--check-runs", type=click.IntRange(1, 20), default=1, help="Green runs in a row that a check needs.")

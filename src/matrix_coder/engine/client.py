@@ -336,6 +336,7 @@ def known_number(run_id: str) -> int:
 def _some_text(text: str, what: str) -> str:
     if not text.strip():
         raise InputError(what, "nothing", "write it after the run's id")
+    _require_text(text, what)
     return text.strip()
 
 

@@ -5,16 +5,16 @@ Plain functions run in threads, so that the store and git never hold the host's 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from ..core.errors import RunUnknown
 from ..core.intent_gate import explain
-from ..engine import views
-from ..engine.client import Client
+from ..engine.client import Client, known_number
 from ..engine.paths import hermes_home, state_dir
 from ..engine.store import Store
 from ..hermes.words import apply_words
@@ -44,12 +44,17 @@ from .shapes import (
 _PROBLEMS: dict[int | str, dict[str, Any]] = {status: {"model": Problem} for status in (400, 404, 409, 422, 500, 503)}
 router = APIRouter(prefix="/v1", route_class=ProblemRoute, responses=_PROBLEMS, tags=["matrix_coder"])
 
+# What a page can count to; the store's numbers end a little above.
+_MOST = 2**53
 Limit = Annotated[int, Query(ge=1, le=runs.MAX_PAGE)]
+Step = Annotated[int, Path(ge=0, le=_MOST)]
+After = Annotated[int, Query(ge=0, le=_MOST)]
 
 
 def _store(run_id: str) -> Store:
     """The store, for a run. It is not made by looking: without one there is no run."""
     home = hermes_home()
+    known_number(run_id)
     if not (state_dir(home) / "runs.db").is_file():
         raise RunUnknown("the id of a run", run_id, "no run was ever started here")
     return Store(home)
@@ -57,7 +62,7 @@ def _store(run_id: str) -> Store:
 
 @router.get("/runs")
 def list_runs(
-    before: Annotated[int | None, Query(ge=1)] = None,
+    before: Annotated[int | None, Query(ge=1, le=_MOST)] = None,
     limit: Limit = 50,
     state: Annotated[str, Query(max_length=40)] = "",
     workflow: Annotated[str, Query(max_length=40)] = "",
@@ -102,19 +107,19 @@ def get_diff_file(run_id: str, index: int) -> DiffFile:
 
 
 @router.get("/runs/{run_id}/steps/{step}/diff")
-def get_step_diff(run_id: str, step: int) -> Diff:
+def get_step_diff(run_id: str, step: Step) -> Diff:
     """What changed during a step."""
     return diffs.step_diff(_store(run_id), run_id, step)
 
 
 @router.get("/runs/{run_id}/steps/{step}/diff/{index}")
-def get_step_diff_file(run_id: str, step: int, index: int) -> DiffFile:
+def get_step_diff_file(run_id: str, step: Step, index: int) -> DiffFile:
     """One file of what changed during a step."""
     return diffs.step_patch(_store(run_id), run_id, step, index)
 
 
 @router.get("/runs/{run_id}/steps/{step}/evidence/{index}")
-def get_evidence(run_id: str, step: int, index: int) -> EvidenceDetail:
+def get_evidence(run_id: str, step: Step, index: int) -> EvidenceDetail:
     """One check of a step with its cases; step 0 is the starting tree."""
     return outputs.evidence_detail(_store(run_id), run_id, step, index)
 
@@ -122,9 +127,9 @@ def get_evidence(run_id: str, step: int, index: int) -> EvidenceDetail:
 @router.get("/runs/{run_id}/steps/{step}/evidence/{index}/output")
 def get_output(
     run_id: str,
-    step: int,
+    step: Step,
     index: int,
-    end: Annotated[int | None, Query(ge=0)] = None,
+    end: Annotated[int | None, Query(ge=0, le=_MOST)] = None,
     limit: Annotated[int, Query(ge=1, le=outputs.MAX_PART)] = 65_536,
 ) -> OutputPart:
     """A part of what a check printed: up to its end, or up to byte `end`."""
@@ -141,13 +146,20 @@ def post_command(run_id: str, asked: CommandRequest, response: Response) -> Comm
 
 
 @router.get("/runs/{run_id}/events", response_class=StreamingResponse)
-async def follow_run(request: Request, run_id: str, after: Annotated[int, Query(ge=0)] = 0) -> StreamingResponse:
+async def follow_run(request: Request, run_id: str, after: After = 0) -> StreamingResponse:
     """The run's events after `after`, as they happen."""
-    return _events(request, views.run_number(run_id), after)
+    return _events(request, await asyncio.to_thread(_run_there, run_id), after)
+
+
+def _run_there(run_id: str) -> int:
+    """The number of a run that there is. Raises RunUnknown: a stream of none would be silent for ever."""
+    number = known_number(run_id)
+    _store(run_id).run_row(number)
+    return number
 
 
 @router.get("/events", response_class=StreamingResponse)
-async def follow_all(request: Request, after: Annotated[int, Query(ge=0)] = 0) -> StreamingResponse:
+async def follow_all(request: Request, after: After = 0) -> StreamingResponse:
     """The events of all runs after `after`, as they happen."""
     return _events(request, None, after)
 

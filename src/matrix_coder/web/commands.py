@@ -13,6 +13,8 @@ from .problems import CommandUnknown
 from .shapes import CommandArgument, CommandOffer
 
 Arguments = Mapping[str, str | int | float]
+# The same as for a start; a step is a number that the store can hold.
+_MOST = {"cap": 100, "tokens": 1_000_000_000, "minutes": 10_080, "money": 100_000, "step": 1_000_000_000}
 # What `drop` calls the checkout in which an isolated run worked.
 OWN = "the run's own"
 
@@ -89,13 +91,14 @@ def _answer(client: Client, run_id: str, arguments: Arguments) -> str:
 
 
 def _raise(client: Client, run_id: str, arguments: Arguments) -> str:
-    cap, tokens, minutes, money = (_number(arguments, name) for name in ("cap", "tokens", "minutes", "money"))
+    cap, tokens = _whole(arguments, "cap"), _whole(arguments, "tokens")
+    minutes, money = _number(arguments, "minutes"), _number(arguments, "money")
     if cap is None and tokens is None and minutes is None and money is None:
         raise InputError("a new cap, number of tokens, minutes or dollars", "none of them", "give at least one")
     run = client.raise_limits(
         run_id,
-        cap=None if cap is None else int(cap),
-        tokens=None if tokens is None else int(tokens),
+        cap=cap,
+        tokens=tokens,
         budget_s=None if minutes is None else minutes * 60,
         money_usd=money,
     )
@@ -103,9 +106,9 @@ def _raise(client: Client, run_id: str, arguments: Arguments) -> str:
 
 
 def _undo(client: Client, run_id: str, arguments: Arguments) -> str:
-    step = _number(arguments, "step")
-    paths = client.undo(run_id, None if step is None else int(step))
-    before = run_id if step is None else f"step {int(step)} of {run_id}"
+    step = _whole(arguments, "step")
+    paths = client.undo(run_id, step)
+    before = run_id if step is None else f"step {step} of {run_id}"
     return f"{_files(paths)} as before {before}." if paths else "There was nothing to put back."
 
 
@@ -135,9 +138,17 @@ def _number(arguments: Arguments, name: str) -> float | None:
         number = float(raw) if raw else None
     except ValueError:
         number = math.nan
-    if number is not None and not math.isfinite(number):
-        raise InputError(f"a number for {name}", raw[:40], "give a number")
+    most = _MOST[name]
+    if number is not None and not 0 <= number <= most:
+        raise InputError(f"a number for {name}, at most {most:,}", raw[:40], "give such a number")
     return number
+
+
+def _whole(arguments: Arguments, name: str) -> int | None:
+    number = _number(arguments, name)
+    if number is not None and number != int(number):
+        raise InputError(f"a whole number for {name}", str(arguments[name])[:40], "give one")
+    return None if number is None else int(number)
 
 
 def _text(label: str) -> tuple[CommandArgument, ...]:

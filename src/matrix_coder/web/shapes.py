@@ -279,8 +279,8 @@ class StartRequest(BaseModel):
     checks: list[str] = Field(default_factory=list, max_length=20)
     cap: int | None = Field(None, ge=1, le=100)
     minutes: float | None = Field(None, gt=0, le=10_080, allow_inf_nan=False)
-    tokens: int | None = Field(None, ge=1)
-    money: float | None = Field(None, gt=0, allow_inf_nan=False)
+    tokens: int | None = Field(None, ge=1, le=1_000_000_000)
+    money: float | None = Field(None, gt=0, le=100_000, allow_inf_nan=False)
     isolate: bool = False
     check_runs: int = Field(1, ge=1, le=20)
     approve: list[str] = Field(default_factory=list, max_length=20)
