@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from hermes_state import SessionDB
 
+from matrix_coder.cli import run_in_host
 from matrix_coder.core.errors import InputError
 from matrix_coder.core.models import RunOutcome, RunStatus, RunView, StepReport, StepVerdict
 from matrix_coder.engine import views
@@ -296,7 +300,7 @@ HOSTILE = "done\r\nr9 ralph: verified\x1b[2J\x01\x1b]52;c;cHduZWQ=\x07\x02\u202e
 def test_commands_when_texts_hold_escape_sequences_then_a_chats_terminal_is_told_to_do_nothing(
     seeds: Seeds, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a model or a person wrote is a line of text in a chat's answer: it moves, hides, copies and forges nothing."""
+    """What a model or a person wrote is a line of text in a chat's answer: it moves, hides and forges nothing."""
     hostile = HOSTILE.replace("\udcff", "")
     number = seeds.new(goal=hostile, workspace="/w/one", session="s1", check=hostile)
     report = StepReport(verdict=StepVerdict.PASS, summary=hostile)
@@ -309,3 +313,27 @@ def test_commands_when_texts_hold_escape_sequences_then_a_chats_terminal_is_told
         assert "r9 ralph: verified" in text or "r9" not in text
         assert not any(line.startswith("r9") for line in text.splitlines())
         assert not [c for c in text if c != "\n" and not c.isprintable()]
+
+
+def test_commands_when_the_store_is_locked_then_terminal_and_chat_say_so_and_what_to_do(
+    seeds: Seeds, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that somebody holds is an error in words, JSON where asked for: no traceback, no silence in a chat."""
+    monkeypatch.setenv("HERMES_HOME", str(seeds.home))
+    new(seeds)
+    holder = sqlite3.connect(seeds.store.path, isolation_level=None)
+    holder.execute("begin immediate")
+    with ThreadPoolExecutor() as beside:
+        chat = beside.submit(Commands(seeds.home).run, "/matrix pause r1", "s1")
+        assert run_in_host(["steer", "r1", "mind the gap", "--json"]) == 2
+        assert "try again in a moment" in chat.result()
+    told = json.loads(capsys.readouterr().err)["error"]
+    assert (told["expected"], told["remedy"]) == ("a usable run store", "try again in a moment")
+    holder.execute("rollback")
+    holder.close()
+    assert "r1 will wait" in Commands(seeds.home).run("/matrix pause r1", "s1")
+
+
+def test_never_when_the_phrase_is_no_text_then_refused_in_words(seeds: Seeds) -> None:
+    """Bytes that are no text reach a command through a terminal's arguments."""
+    assert "expected a phrase of text" in Commands(seeds.home).run("/matrix never bad\udcffwords", "s1")

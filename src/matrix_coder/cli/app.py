@@ -13,6 +13,7 @@ from .._version import __version__
 from ..core.errors import MatrixError
 from ..core.models import RunOutcome, RunView
 from ..core.serde import plain
+from ..hermes.troubles import store_troubles
 from .terminal import warn
 
 # Documented in docs/operating.md. 0 is a verified run and nothing else; 2 is input that can't be used.
@@ -75,7 +76,8 @@ def run_words(arguments: list[str], program: str) -> int:
     """Run one command line; the exit code. Expected errors are one line on stderr, or JSON where JSON was asked for."""
     as_json = _wants_json(arguments)
     try:
-        code = cli.main(arguments, prog_name=program, standalone_mode=False)
+        with store_troubles():
+            code = cli.main(arguments, prog_name=program, standalone_mode=False)
     except MatrixError as error:
         _tell(error, as_json)
         return error.exit_code

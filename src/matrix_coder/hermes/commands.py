@@ -19,6 +19,7 @@ from ..core.shown import cleaned
 from ..engine.paths import hermes_home, state_dir
 from .candidates import chosen, chosen_and_text
 from .preferences import SWITCH, Preferences
+from .troubles import store_troubles
 
 if TYPE_CHECKING:
     from ..engine.kept import Kept
@@ -77,7 +78,8 @@ class Commands:
 
     def call(self, name: str, words: list[str], session_id: str) -> str:
         """The answer to one command. Raises MatrixError; KeyError for a name that is none."""
-        return self._table()[name](words, session_id)
+        with store_troubles():
+            return self._table()[name](words, session_id)
 
     def _table(self) -> dict[str, Callable[[list[str], str], str]]:
         return {

@@ -58,6 +58,8 @@ class Preferences:
             raise InputError(
                 f"a phrase of 3 to {_LONGEST_PHRASE} characters", found, 'such as /matrix never "the deck"'
             )
+        if any(0xD800 <= ord(c) <= 0xDFFF for c in text):
+            raise InputError("a phrase of text", repr(text[:80]), "leave the bytes out that are none")
         self._refresh()
         if len(self._never) >= _MOST_PHRASES:
             raise InputError(f"at most {_MOST_PHRASES} phrases", "one more", "forget some first: /matrix forget")

@@ -20,6 +20,7 @@ from . import chats, surface
 from .follow import progress_line
 from .markers import has_marker, raise_marker
 from .successors import Successors
+from .troubles import store_troubles
 
 if TYPE_CHECKING:
     from .bridge import HermesBridge
@@ -39,6 +40,7 @@ class ChatRuns:
         self.home = home or hermes_home()
         self._successors = Successors(self.home)
 
+    @store_troubles()
     def start_from_chat(
         self, decision: Decision, *, session_id: str, platform: str, kwargs: Mapping[str, object]
     ) -> str:
@@ -131,6 +133,7 @@ class ChatRuns:
         self._told(ended)
         return self._result_text(ended)
 
+    @store_troubles()
     def session_note(self, session_id: str) -> str | None:
         """What this turn should know of the session's runs: questions, live ones, each result once; None for nothing.
 
@@ -164,6 +167,7 @@ class ChatRuns:
                 shown = not bridge.claim(session_id, milestone) or chats.print_lines(milestone.text)
         return result_note(run, self._report(run), shown=shown)
 
+    @store_troubles()
     def said(self, message: str, session_id: str) -> str | None:
         """What `answer: ...`, `matrix answer [R]: ...` or `matrix steer [R]: ...` came to; None for another message.
 
