@@ -20,7 +20,7 @@ from ..core.registry import WorkflowDefinition, load_persona, load_workflow
 from . import aftermath, checks, isolated, kept, undo, views
 from .merge import Came
 from .paths import state_dir
-from .plan import Limits, Options
+from .plan import Limits, Options, raise_stored
 from .procs import base_environment
 from .spawn import ensure_worker, worker_trouble
 from .store import Store
@@ -32,6 +32,7 @@ __all__ = ["Client", "Limits", "Options", "Start", "require_engine", "run_workfl
 
 INSTALL_ENGINE = 'pip install "dbos>=3.2,<3.3"'
 _POLL_S = 0.1
+_WAITS = "waiting for approval"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +171,7 @@ class Client:
         run = views.view(self.store, number)
         if run.outcome is RunOutcome.FAILED:
             self.store.redo_last_step(number)
-        elif run.status is not RunStatus.PAUSED:
+        elif run.status is not RunStatus.PAUSED or run.reason.startswith(_WAITS):
             raise InputError("a paused or failed run to resume", state_words(run), way_on(run))
         return self._go_on(number)
 
@@ -178,10 +179,16 @@ class Client:
         """Approve what a run waits for."""
         number = known_number(run_id)
         run = views.view(self.store, number)
-        if run.status is not RunStatus.PAUSED or not run.reason.startswith("waiting for approval"):
+        if not self._approved(number):
             raise InputError("a run that waits for approval", state_words(run), way_on(run))
         self.store.control(number, "approve")
         return self._go_on(number)
+
+    def _approved(self, number: int) -> bool:
+        """Whether it is this call that approves: a second one at the same time would approve what nobody has seen."""
+        sql = f"update runs set reason = 'approved' where id = ? and status = 'paused' and reason like '{_WAITS}%'"
+        with self.store.transaction() as db:
+            return db.execute(sql, (number,)).rowcount == 1
 
     def answer(self, run_id: str, text: str) -> RunView:
         """Answer a blocked run's question: the step that asked is done again, and knows the answer."""
@@ -208,22 +215,8 @@ class Client:
         allowed = (RunOutcome.CAP_REACHED, RunOutcome.BUDGET)
         if run.outcome is not None and run.outcome not in allowed:
             raise InputError("a live run, or one that ended at a limit", state_words(run), way_on(run))
-        limits = Limits(**json.loads(self.store.run_row(number)["limits"]))
-        _require_more("cap", cap, limits.cap)
-        _require_more("number of tokens", tokens, limits.tokens)
-        _require_more("budget in seconds", budget_s, limits.budget_s)
-        if money_usd is not None and not limits.money_usd:
-            # One set now would only take something away.
-            raise InputError("a run with a money budget", f"{run_id}, which has none", "limits only go up")
-        _require_more("money budget in dollars", money_usd, limits.money_usd)
-        limits = replace(
-            limits,
-            cap=cap or limits.cap,
-            tokens=tokens or limits.tokens,
-            budget_s=budget_s or limits.budget_s,
-            money_usd=money_usd or limits.money_usd,
-        )
-        self.store.set_limits(number, json.dumps(asdict(limits)))
+        more = {"cap": cap, "tokens": tokens, "budget_s": budget_s, "money_usd": money_usd}
+        limits = raise_stored(self.store, number, {name: most for name, most in more.items() if most is not None})
         self.store.control(number, "raise", limits.words())
         if run.outcome is RunOutcome.BUDGET:
             self.store.redo_last_step(number)
@@ -318,11 +311,6 @@ class Client:
                 # A worker that was killed is replaced by whoever waits for its runs.
                 ensure_worker(self.store.home)
             time.sleep(_POLL_S)
-
-
-def _require_more(what: str, wanted: float | None, now: float) -> None:
-    if wanted is not None and wanted <= now:
-        raise InputError(f"a {what} above {now:,.10g}", f"{wanted:,.10g}", "limits only go up")
 
 
 def known_number(run_id: str) -> int:

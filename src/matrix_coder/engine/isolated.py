@@ -11,6 +11,7 @@ from ..core.errors import InputError
 from . import views
 from .paths import private_dir, run_dir, state_dir
 from .store import Store
+from .undo import require_no_other
 from .workspace import Trees, throw_away_copy
 
 _SHOWN = 5
@@ -31,7 +32,7 @@ def take(store: Store, number: int) -> tuple[str, ...]:
     """Bring what an isolated run changed into the repository it was started for; the paths that were brought.
 
     Raises InputError, and changes nothing, for a run that worked in place or has not ended, and where one of those
-    files is not what the run started from any more.
+    files is not what the run started from any more. Raises WorkspaceBusy where a run is live in that repository.
     """
     row = store.run_row(number)
     origin = str(json.loads(row["options"]).get("origin") or "")
@@ -41,6 +42,7 @@ def take(store: Store, number: int) -> tuple[str, ...]:
     if not Path(row["workspace"]).is_dir():
         patch = run_dir(store.home, views.run_id_of(number)) / "diff.patch"
         raise InputError(f"the checkout of r{number}", f"none: {row['workspace']} is gone", f"what it changed: {patch}")
+    require_no_other(store, number, origin)
     record = run_dir(store.home, views.run_id_of(number))
     worked = Trees(Path(row["workspace"]), record)
     trees = Trees(Path(origin), record / "origin", origin=worked)

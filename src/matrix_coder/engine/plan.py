@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, cast
 
+from ..core.errors import InputError
 from ..core.money import dollars
 from ..core.registry import WorkflowDefinition, parse_workflow
 from . import views
@@ -90,3 +93,34 @@ def load_plan(store: Store, number: int) -> Plan:
             origin=str(options.get("origin") or ""),
         ),
     )
+
+
+_NAMES = {
+    "cap": "cap",
+    "tokens": "number of tokens",
+    "budget_s": "budget in seconds",
+    "money_usd": "money budget in dollars",
+}
+
+
+def raise_stored(store: Store, number: int, more: Mapping[str, float]) -> Limits:
+    """A run's limits with these raised, as they are kept from now on. Raises InputError for one that is not above.
+
+    Read and written in one go: of two who raise different limits at once, neither takes the other's back.
+    """
+    with store.transaction() as db:
+        row = db.execute("select limits from runs where id = ?", (number,)).fetchone()
+        limits = Limits(**json.loads(row["limits"]))
+        for name, wanted in more.items():
+            _require_more(views.run_id_of(number), name, wanted, getattr(limits, name))
+        limits = replace(limits, **cast("dict[str, Any]", dict(more)))
+        db.execute("update runs set limits = ? where id = ?", (json.dumps(asdict(limits)), number))
+    return limits
+
+
+def _require_more(run_id: str, name: str, wanted: float, now: float) -> None:
+    if name == "money_usd" and not now:
+        # One set now would only take something away.
+        raise InputError("a run with a money budget", f"{run_id}, which has none", "limits only go up")
+    if wanted <= now:
+        raise InputError(f"a {_NAMES[name]} above {now:,.10g}", f"{wanted:,.10g}", "limits only go up")

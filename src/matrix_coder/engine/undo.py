@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from ..core.errors import InputError
+from ..core.errors import InputError, WorkspaceBusy
 from . import views
 from .merge import load_came
 from .paths import run_dir
@@ -32,9 +32,10 @@ def undo(store: Store, number: int, step: int | None) -> tuple[str, ...]:
 
     Only those files: whatever else changed in the workspace stays, ignored files too. Of a unit that was merged, what
     it brought. Raises InputError, naming
-    the files, where one of them differs from what the run left.
+    the files, where one of them differs from what the run left; WorkspaceBusy where another run is live there.
     """
     trees, row = _trees(store, number)
+    require_no_other(store, number, row["workspace"])
     chosen = _step(store, number, step) if step is not None else None
     before = chosen["tree_before"] if chosen is not None else row["start_tree"]
     left = _last_tree(store, number, row)
@@ -56,6 +57,17 @@ def undo(store: Store, number: int, step: int | None) -> tuple[str, ...]:
     trees.restore(before, changed)
     store.event(number, "undone", step=step or 0, files=len(changed))
     return tuple(changed)
+
+
+def require_no_other(store: Store, number: int, workspace: str) -> None:
+    """No other run is live in this directory, above or below it: its files are that run's. Raises WorkspaceBusy."""
+    place = Path(workspace)
+    for row in store.read("select id, workspace from runs where status != 'ended' and id != ?", number):
+        other = Path(row["workspace"])
+        if place.is_relative_to(other) or other.is_relative_to(place):
+            run = views.run_id_of(row["id"])
+            remedy = f"wait for it, or stop it with `matrix-coder cancel {run}`"
+            raise WorkspaceBusy(f"no other live run in {workspace}", f"{run} at work there", remedy)
 
 
 def _last_tree(store: Store, number: int, row: sqlite3.Row) -> str:
