@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,8 @@ def test_ctrl_c_when_a_terminal_follows_then_asks_and_keeps_cancels_or_detaches(
         leaves.press(keys)
         assert leaves.end() == 130, leaves.text
         assert "r1 goes on: matrix-coder watch r1 | matrix-coder cancel r1" in leaves.text
+        # The terminal's own echo stands on a line without text, where it can move nothing that is drawn.
+        assert re.search(r"\n\s*\^C", leaves.text), leaves.text
     assert place.client.show("r1").status is RunStatus.RUNNING
     stays = at_terminal(place, "watch", "r1")
     stays.until("sleep 60")

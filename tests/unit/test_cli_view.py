@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from matrix_coder.cli.follow import Event
+from matrix_coder.cli.report import Report
 from matrix_coder.cli.tables import runs_table
 from matrix_coder.cli.terminal import cleaned
 from matrix_coder.cli.view import Scene, clock, picture
@@ -114,6 +116,13 @@ def test_picture_when_the_terminal_has_a_width_then_no_line_is_wider(width: int,
     assert len(text.splitlines()) == len(drawn(replace(scene, run=replace(scene.run, goal="x")), width).splitlines())
 
 
+def test_picture_when_the_terminal_is_narrow_then_every_step_has_its_number_and_its_words() -> None:
+    """In forty columns no heading is cut; the time and the tokens of a step give way."""
+    text = drawn(SCENE, 40)
+    assert re.search(r"^# +step +claimed +checked *$", text, re.M)
+    assert re.search(r"^2 +verify +PASS +FAIL 1/2 *$", text, re.M)
+
+
 @pytest.mark.parametrize("height", [16, 24, 40, 100])
 def test_picture_when_the_terminal_is_low_then_fits_in_it(height: int) -> None:
     """A view that is redrawn in place must never be higher than the terminal."""
@@ -211,6 +220,30 @@ def test_runs_table_when_drawn_then_a_row_for_each_run_that_fits() -> None:
     assert "12k" in text
     assert "verified" in text
     assert "\x1b" not in text
+
+
+def test_runs_table_when_the_terminal_is_narrow_then_the_goal_is_still_there() -> None:
+    """Little room goes to what a run is for; where no run has a price, no column stands for it."""
+    for width in (40, 120):
+        console = Console(file=io.StringIO(), width=width, color_system=None)
+        unpriced = replace(RUN, usage=Usage(input_tokens=12_345, unpriced_tokens=12_345))
+        console.print(runs_table([replace(unpriced, run_id="r1234")], width=width))
+        head, row = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+        assert "r1234" in row
+        assert "running" in row
+        assert "make the" in row
+        assert "cost" not in head
+    assert "12k" in row
+
+
+def test_report_when_an_output_is_as_wide_as_the_terminal_then_its_lines_stay_whole() -> None:
+    """What a check printed for eighty columns is not broken in eighty columns, nor moved."""
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    ruler = " FAILURES ".center(80, "=")
+    console.print(Report(f"End of `pytest`:\n\n```\n{ruler}\n{'...':<74}[100%]\n```\n"))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert ruler in lines
+    assert f"{'...':<74}[100%]" in lines
 
 
 def test_cleaned_when_text_holds_controls_then_signs_stand_for_them() -> None:

@@ -8,7 +8,7 @@ from collections import deque
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
@@ -34,17 +34,20 @@ class LiveView(Screen):
         self._events: deque[Event] = deque(maxlen=_KEPT_EVENTS)
         self._scene: Scene | None = None
         self._read_at = 0.0
+        self._is_last = False
 
     def tell(self, event: Event) -> None:
         self._events.append(event)
 
     def shown(self) -> AbstractContextManager[object]:
         self._read_at = 0.0
+        self._is_last = False
         return _Drawn(self)
 
-    def forget(self) -> None:
-        """Let the next drawing read the run anew."""
+    def close(self) -> None:
+        """Let the next drawing, the last one, read the run anew."""
         self._read_at = 0.0
+        self._is_last = True
 
     def draw(self) -> RenderableType:
         """The picture of now."""
@@ -54,7 +57,9 @@ class LiveView(Screen):
             if self._scene is None:
                 return Text(str(error))
             scene = self._scene
-        return picture(scene, width=self.console.width, height=self.console.height)
+        drawn = picture(scene, width=self.console.width, height=self.console.height)
+        # The cursor waits on a line of its own: a terminal's `^C` behind a full line would move all of it down by one.
+        return drawn if self._is_last else Group(drawn, Text())
 
     def _read(self) -> Scene:
         now = time.time()
@@ -91,7 +96,7 @@ class _Drawn:
         self.live.start(refresh=True)
 
     def __exit__(self, *_: object) -> None:
-        self.view.forget()
+        self.view.close()
         self.live.stop()
 
 

@@ -10,7 +10,7 @@ import click
 
 from ..core.models import RunStatus, RunView
 from .app import cli, json_option, run_json, say_json
-from .terminal import cleaned, draw, has_colour, is_terminal, say, show_report
+from .terminal import cleaned, console, has_colour, is_terminal, say, show_report
 
 _NO_RUNS = 'No runs yet. Start one: matrix-coder run ralph "goal"'
 
@@ -43,7 +43,8 @@ def _list(found: list[RunView], none: str, *, as_json: bool) -> None:
     elif found and is_terminal():
         from .tables import runs_table  # noqa: PLC0415
 
-        draw(runs_table(found))
+        screen = console()
+        screen.print(runs_table(found, width=screen.width))
     else:
         say("\n".join(run_line(r) for r in found) or none)
 

@@ -69,6 +69,6 @@ def show_report(markdown: str) -> None:
     if not is_terminal():
         say(markdown)
         return
-    from rich.markdown import Markdown  # noqa: PLC0415
+    from .report import Report  # noqa: PLC0415 - pipes need none
 
-    draw(Markdown(cleaned(markdown), hyperlinks=False))
+    draw(Report(cleaned(markdown), hyperlinks=False))

@@ -19,10 +19,11 @@ from .follow import Event
 from .terminal import one_line
 
 _WIDE = 110
+_NARROW = 50
 _MOST_STEPS = 10
 _MOST_CALLS = 6
-# Lines that are there whatever happens: header, bars, blank lines between the parts.
-_FRAME = 13
+# Lines that are there whatever happens: header, bars, blank lines between the parts and behind them.
+_FRAME = 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ def picture(scene: Scene, *, width: int, height: int) -> RenderableType:
     parts: list[RenderableType] = [_header(scene)]
     steps = scene.run.steps[-min(_MOST_STEPS, room - calls) :]
     if steps:
-        parts.append(_steps(steps, scene.now, wide=width >= _WIDE))
+        parts.append(_steps(steps, scene.now, width))
     parts += [_budgets(scene, width), *_doing(scene, calls)]
     return Group(*(Padding(p, (0, 0, 1 if p is not parts[-1] else 0, 0)) for p in parts))
 
@@ -100,35 +101,40 @@ def _cut(line: Text) -> Text:
 # -- steps
 
 
-def _steps(steps: Sequence[StepView], now: float, *, wide: bool) -> RenderableType:
+def _steps(steps: Sequence[StepView], now: float, width: int) -> RenderableType:
+    wide, narrow = width >= _WIDE, width < _NARROW
     table = Table(box=None, expand=wide, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("step", no_wrap=True, max_width=18, overflow="ellipsis")
     table.add_column("claimed", no_wrap=True)
     table.add_column("checked", no_wrap=True, max_width=24, overflow="ellipsis")
-    table.add_column("time", justify="right", no_wrap=True)
-    table.add_column("tokens", justify="right", no_wrap=True)
+    if not narrow:
+        table.add_column("time", justify="right", no_wrap=True)
+        table.add_column("tokens", justify="right", no_wrap=True)
     if wide:
         table.add_column("said", no_wrap=True, overflow="ellipsis", ratio=1)
     for step in steps:
-        table.add_row(*_row(step, now, wide=wide))
+        cells = [*_cells(step), *([] if narrow else _measured(step, now)), *([_said(step)] if wide else [])]
+        table.add_row(*cells)
     return table
 
 
-def _row(step: StepView, now: float, *, wide: bool) -> list[Text]:
+def _cells(step: StepView) -> list[Text]:
     claim = step.report.verdict.value if step.report else step.status.value
-    cells = [
+    return [
         Text(str(step.number)),
         Text(one_line(step.unit or step.role)),
         Text(claim, style=_CLAIMS.get(claim, "dim")),
         _checked(step.evidence),
-        Text(_lasted(step, now)),
-        Text(f"{step.usage.tokens:,}"),
     ]
-    if wide:
-        said = step.report.summary if step.report else step.note
-        cells.append(Text(one_line(said), style="dim"))
-    return cells
+
+
+def _measured(step: StepView, now: float) -> list[Text]:
+    return [Text(_lasted(step, now)), Text(f"{step.usage.tokens:,}")]
+
+
+def _said(step: StepView) -> Text:
+    return Text(one_line(step.report.summary if step.report else step.note), style="dim")
 
 
 def _checked(evidence: Sequence[Evidence]) -> Text:
