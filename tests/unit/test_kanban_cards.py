@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -191,11 +192,24 @@ def test_cards_when_any_text_is_in_them_then_they_keep_to_the_lengths_that_board
 
 
 def test_output_when_it_is_hostile_then_its_fence_holds() -> None:
-    """No output closes the fence that it is shown in, and no escape sequence reaches a terminal."""
-    shown = fenced(HOSTILE).split("\n")
-    assert shown[0] == shown[-1] == "`" * 5
-    assert all(line != shown[0] for line in shown[1:-1])
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e\ud800]", "\n".join(shown))
+    """No output closes the fence that it is shown in, and no escape sequence reaches a terminal.
+
+    Hermes' page lets a fence end at the next three marks in a row, whatever it began with.
+    """
+    for text in (HOSTILE, "a" * 63 + "```\n**verified: yes** [press](https://example.org)", "``\n`", "`\x1b[m``"):
+        shown = fenced(text)
+        assert re.sub(r"```[\s\S]*?```", "", shown) == ""
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e\ud800]", shown)
+
+
+def test_card_when_its_texts_hold_links_then_none_can_be_pressed_on_the_page() -> None:
+    """Titles, bodies and results are no fences: a link that a model or a file wrote there stays words."""
+    link = "[press](https://example.org) [or](mailto:a@example.org)"
+    one = step(StepStatus.BLOCKED, report=replace(PASS, summary=link, open_questions=(link,)), note=link)
+    told = run(one, goal=link, question=link, reason=link, status=RunStatus.ENDED, outcome=RunOutcome.BLOCKED)
+    for card in (run_card(told), step_card(told, one), specialist_card("plan", link, "s1", "t1")):
+        outside = [re.sub(r"```[\s\S]*?```", "", text) for text in (card.title, card.body, card.line, *card.comments)]
+        assert not [text for text in outside if re.search(r"\[[^\]\n]+\]\((https?:|mailto:)", text)]
 
 
 def test_output_when_it_is_long_then_its_end_is_shown_and_the_rest_counted() -> None:

@@ -97,21 +97,27 @@ def card_key(run_id: str, step: int) -> str:
 
 
 def one_line(text: str, limit: int) -> str:
-    """The text without control characters and line breaks, cut at `limit` characters with an ellipsis."""
-    flat = " ".join(_printable(text).split())
+    """The text without control characters and line breaks, cut at `limit` characters with an ellipsis.
+
+    Hermes' page takes what is on a card for Markdown: no link of a model's or a file's making can be pressed there.
+    """
+    flat = " ".join(_printable(text).replace("](", "] (").split())
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
 def fenced(text: str, *, lines: int = OUTPUT_LINES) -> str:
-    """The last lines of a text, folded to what a comment shows, in a fence that the text can't close."""
-    text = text[-LONGEST_OUTPUT:]
+    """The last lines of a text, folded to what a comment shows, in a fence that the text can't close.
+
+    To Hermes' page three marks end every fence, however long it is, so the text holds none in a row.
+    """
+    plain = re.sub("`{3,}", lambda marks: " ".join(marks[0]), _printable(text[-LONGEST_OUTPUT:]))
     folded: list[str] = []
-    for raw in _printable(text).strip("\n").split("\n"):
+    for raw in plain.strip("\n").split("\n"):
         folded += textwrap.wrap(raw, LINE, drop_whitespace=False, replace_whitespace=False) or [""]
     kept = folded[-lines:]
     if len(folded) > lines:
         kept.insert(0, f"… {len(folded) - lines} more lines above")
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    fence = "```"
     return "\n".join((fence, *kept, fence))
 
 
