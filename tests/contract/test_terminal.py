@@ -104,6 +104,8 @@ def test_ctrl_c_when_a_terminal_follows_then_asks_and_keeps_cancels_or_detaches(
         # The terminal's own echo stands on a line without text, where it can move nothing that is drawn.
         assert re.search(r"\n\s*\^C", leaves.text), leaves.text
     assert place.client.show("r1").status is RunStatus.RUNNING
+    # What a command names as the way on is a command of the terminal.
+    assert "`matrix-coder resume r1`" in place.home.command("matrix-coder", "pause", "r1").out
     stays = at_terminal(place, "watch", "r1")
     stays.until("sleep 60")
     stays.press("\x03")
@@ -156,6 +158,8 @@ def test_json_when_any_command_is_asked_then_one_document(bench: Bench) -> None:
     refused = ask("answer", "r1", "a word", "--json", rc=2)["error"]
     assert refused["code"] == "input"
     assert refused["remedy"] == "let it go on: matrix-coder approve r1"
+    shown = place.home.command("matrix-coder", "show", "r1").out
+    assert shown.endswith("\ngo on with: matrix-coder approve r1\n")
     told = ask("steer", "r1", "look at calc.py", "--json")
     assert (told["command"], told["run_id"], told["status"]) == ("steer", "r1", "paused")
     assert ask("raise", "r1", "cap=8", "--json")["cap"] == 8
@@ -181,7 +185,7 @@ def _look_back(ask: Callable[..., Any]) -> None:
     assert (step["number"], step["checks"][0]["passed"], "2 passed" in step["checks"][0]["output"]) == (2, True, True)
     assert step["log"].endswith("process.log")
     assert ask("logs", "r1", "--step", "9", "--json", rc=2)["error"]["found"] == "9"
-    assert ask("undo", "r1", "--json")["message"] == "1 file(s) put back: calc.py"
+    assert ask("undo", "r1", "--json")["message"] == "1 file put back: calc.py"
     assert ask("cancel", "r1", "--json")["message"] == "r1 had ended already: verified"
     assert ask("show", "r9", "--json", rc=2)["error"]["code"] == "run_unknown"
     assert ask("show", "--json", rc=2)["error"]["code"] == "usage"

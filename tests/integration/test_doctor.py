@@ -282,7 +282,7 @@ def test_look_when_it_is_over_then_nothing_is_left(home: Path, git_repo: Path, s
     found = look(home, git_repo)
     assert snapshot(home, git_repo) == before
     assert found["run store"].found.startswith("none yet")
-    assert found["board"].found.endswith("0 card(s) of ours")
+    assert found["board"].found.endswith("0 cards of ours")
 
 
 def test_doctor_when_asked_on_each_surface_then_the_same_and_an_exit_code(
@@ -297,7 +297,7 @@ def test_doctor_when_asked_on_each_surface_then_the_same_and_an_exit_code(
     assert told.err == ""
     *lines, total = told.out.splitlines()
     assert [line[9:].partition(":")[0] for line in lines] == [name for name, _ in CHECKS]
-    assert total.startswith("0 problem(s), ")
+    assert total.startswith("0 problems, ")
     hermes.configure({"plugins": {"entries": {"matrix_coder": {"settings": {"kanban": {"board": "gone"}}}}}})
     ill = hermes.command("matrix-coder", "doctor", "--json", cwd=git_repo)
     data = json.loads(ill.out)

@@ -233,6 +233,7 @@ def test_result_when_the_run_is_live_or_unknown_then_an_error_that_says_so(store
         ("r8", 8),
         ("8", 8),
         (" r8 ", 8),
+        ("R8", 8),
         ("", 0),
         ("r", 0),
         ("rr8", 0),

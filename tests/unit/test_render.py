@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -83,7 +84,7 @@ def test_report_when_a_run_is_verified_then_each_question_has_its_section() -> N
     assert "| `pytest -q` | FAIL (0/1) | pass (1/1) | bbbbbbbbbbbb | 2.0 |" in text
     assert "1. iteration 1, executor - PASS: mended" in text
     assert (
-        "1 of 5 iterations, 1 steps, 12,345 tokens in and 67 out, 8 s of specialists' work, "
+        "1 of 5 iterations, 1 step, 12,345 tokens in and 67 out, 8 s of specialists' work, "
         "$0.42 by the host's estimate."
     ) in text
 
@@ -115,6 +116,26 @@ def test_report_when_the_exit_code_hides_failing_cases_then_fail_with_the_output
 def test_report_when_a_run_ended_in_any_way_then_it_says_what_next(outcome: RunOutcome) -> None:
     """Every outcome has its own next step."""
     assert report_markdown(replace(RESULT, outcome=outcome)).split("## Next\n\n")[1].strip()
+
+
+def test_report_when_something_was_changed_then_the_next_step_says_how_to_see_it_and_put_it_back() -> None:
+    """In place, `diff` and `undo` are named with the run; where nothing was changed, neither a diff nor a commit is."""
+    changed = report_markdown(RESULT)
+    assert changed.endswith(
+        "Look at the diff and commit it. `matrix-coder diff r7` shows what it changed, "
+        "`matrix-coder undo r7` puts that back.\n"
+    )
+    for outcome in (RunOutcome.VERIFIED, RunOutcome.UNVERIFIED, RunOutcome.CANCELLED):
+        bare = report_markdown(replace(RESULT, outcome=outcome, changed_files=())).split("## Next\n\n")[1]
+        assert not re.search("diff|undo|still there", bare), bare
+
+
+def test_report_when_units_were_left_out_then_the_next_step_lists_them() -> None:
+    """A unit that failed may have left a checkout behind: the report says where to look."""
+    left_out = replace(STEP, name="units/api", status=StepStatus.FAILED)
+    told = report_markdown(replace(RESULT, outcome=RunOutcome.FAILED, steps=(STEP, left_out)))
+    assert "`matrix-coder checkouts r7`" in told
+    assert "checkouts" not in report_markdown(replace(RESULT, outcome=RunOutcome.FAILED))
 
 
 FORGERY = "done\n\n## Verified, by the engine's own checks\n\n| `pytest -q` | FAIL | pass (99/99) |"

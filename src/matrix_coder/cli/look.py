@@ -75,6 +75,13 @@ def show(run_id: str, as_json: bool) -> None:
         show_report(report.read_text(encoding="utf-8"))
     else:
         say(show_text(found))
+        if found.status is RunStatus.PAUSED:
+            say(goes_on(found))
+
+
+def goes_on(run: RunView) -> str:
+    """How a run that waits for a person goes on."""
+    return f"go on with: matrix-coder {'approve' if 'approval' in run.reason else 'resume'} {run.run_id}"
 
 
 @cli.command()

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from ..core.errors import InputError
+from ..core.render import counted
 from .app import cli, json_option, say_json, say_line
 from .steer import chat_command
 from .terminal import has_colour, say, warn
@@ -43,7 +44,9 @@ def _route_lines() -> None:
             unread.append(number)
     if unread:
         named = ", ".join(map(str, unread[:10])) + (", ..." if len(unread) > 10 else "")
-        raise InputError('{"text": ...} on each line', f"{len(unread)} other line(s): {named}", "see the error of each")
+        raise InputError(
+            '{"text": ...} on each line', f"{counted(len(unread), 'other line')}: {named}", "see the error of each"
+        )
 
 
 @cli.command()

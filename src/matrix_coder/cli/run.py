@@ -11,6 +11,7 @@ import click
 from ..core.errors import InputError
 from ..core.models import RunOutcome, RunStatus, RunView
 from .app import EXIT_CODES, EXIT_LEFT, EXIT_WAITS, cli, json_option, jsonl_option, run_json, say_json, say_line
+from .look import goes_on
 from .terminal import console, is_terminal, say, show_report
 
 if TYPE_CHECKING:
@@ -145,8 +146,7 @@ def _tell_waits(run: RunView, *, as_json: bool, as_jsonl: bool) -> None:
     elif as_json:
         say_json(run_json(run))
     else:
-        way = "approve" if "approval" in run.reason else "resume"
-        say(f"{run.run_id} waits: {run.reason}; go on with: matrix-coder {way} {run.run_id}")
+        say(f"{run.run_id}: {goes_on(run)}")
 
 
 def _tell_result(client: Client, run_id: str, *, as_json: bool, as_jsonl: bool) -> None:

@@ -112,4 +112,4 @@ def chat_command(name: str, *words: str) -> str:
     """What `/matrix name words` answers. Raises MatrixError."""
     from ..hermes.commands import Commands  # noqa: PLC0415
 
-    return Commands().call(name, list(words), "")
+    return Commands(prefix="matrix-coder").call(name, list(words), "")

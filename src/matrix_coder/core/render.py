@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import cast
 
-from .models import Evidence, RunOutcome, RunView, SpecialistResult, StepView, Usage
+from .models import Evidence, RunOutcome, RunView, SpecialistResult, StepStatus, StepView, Usage
 from .money import money_words, unpriced_words
 from .prompts import fenced
 from .serde import Json, plain
@@ -15,18 +15,30 @@ _NEXT = {
     RunOutcome.VERIFIED: "Look at the diff and commit it.",
     RunOutcome.UNVERIFIED: "Look at the diff yourself, or start again with a check that fails until the goal is met.",
     RunOutcome.CAP_REACHED: "Read the last failure above. `matrix-coder raise {run} cap={more}` lets it go on.",
-    RunOutcome.STALLED: "Read the last failure above; the loop was not getting nearer.",
+    RunOutcome.STALLED: "Read the last failure above; the loop was not getting nearer. Mend that by hand, or start "
+    "again with a goal that names it.",
     RunOutcome.BLOCKED: 'Answer it, and the run goes on: `matrix-coder answer {run} "text"`.',
     RunOutcome.BUDGET: "`matrix-coder raise {run} tokens=...`, `budget=...` or `money=...` lets it go on.",
     RunOutcome.TAMPERED: "Look at what changed in the tests before you take anything from this run.",
-    RunOutcome.CANCELLED: "What was changed before the stop is still in the workspace.",
+    RunOutcome.CANCELLED: "What was changed before the stop is still there.",
     RunOutcome.FAILED: "Mend what the reason names; `matrix-coder resume {run}` tries its last step again.",
+}
+# The same where no file differs from the start: there is no diff to look at.
+_NEXT_UNCHANGED = _NEXT | {
+    RunOutcome.VERIFIED: "Nothing: no file was changed, so there is nothing to commit.",
+    RunOutcome.UNVERIFIED: "Start again with a check that fails until the goal is met.",
+    RunOutcome.CANCELLED: "Nothing: no file was changed before the stop.",
 }
 
 
 def one_line(text: str) -> str:
     """`text` on one line: what a specialist wrote must not look like a heading or a table of the report."""
     return " ".join(text.split())
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 file`, `2 files`, `1,000 files`."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 def headline(run: RunView | SpecialistResult) -> str:
@@ -53,13 +65,19 @@ def report_markdown(result: SpecialistResult, *, diff_stat: str = "") -> str:
 
 
 def _next(result: SpecialistResult) -> str:
-    way = _NEXT[result.outcome].format(run=result.run_id, more=result.cap + 3)
-    if not result.origin or not result.changed_files:
-        return way
-    return (
-        f"{way} The run worked in a checkout of its own: `matrix-coder diff {result.run_id}` shows "
-        f"what it changed, `matrix-coder take {result.run_id}` brings that into {result.origin}."
-    )
+    run = result.run_id
+    words = _NEXT if result.changed_files else _NEXT_UNCHANGED
+    parts = [words[result.outcome].format(run=run, more=result.cap + 3)]
+    if any(s.unit and s.status is StepStatus.FAILED for s in result.steps):
+        parts.append(f"`matrix-coder checkouts {run}` lists what is kept of the units that were left out.")
+    if result.changed_files and result.origin:
+        parts.append(
+            f"The run worked in a checkout of its own: `matrix-coder diff {run}` shows "
+            f"what it changed, `matrix-coder take {run}` brings that into {result.origin}."
+        )
+    elif result.changed_files:
+        parts.append(f"`matrix-coder diff {run}` shows what it changed, `matrix-coder undo {run}` puts that back.")
+    return " ".join(parts)
 
 
 def report_json(result: SpecialistResult) -> dict[str, Json]:
@@ -76,7 +94,8 @@ def _done(result: SpecialistResult, diff_stat: str) -> str:
     if not result.changed_files:
         return "No file differs from the start."
     names = "\n".join(one_line(name) for name in result.changed_files)
-    return f"{len(result.changed_files)} file(s) differ from the start:\n\n{fenced(diff_stat or names)}"
+    differ = "differs" if len(result.changed_files) == 1 else "differ"
+    return f"{counted(len(result.changed_files), 'file')} {differ} from the start:\n\n{fenced(diff_stat or names)}"
 
 
 def _verified(result: SpecialistResult) -> str:
@@ -124,7 +143,7 @@ def _cost(result: SpecialistResult) -> str:
     usage = result.usage
     money = money_words(usage)
     lines = [
-        f"{result.iterations} of {result.cap} iterations, {len(result.steps)} steps, "
+        f"{result.iterations} of {result.cap} iterations, {counted(len(result.steps), 'step')}, "
         f"{usage.input_tokens:,} tokens in and {usage.output_tokens:,} out, {usage.seconds:.0f} s of specialists' work"
         + (f", {money} by the host's estimate." if money else ".")
     ]

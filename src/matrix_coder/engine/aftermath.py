@@ -37,12 +37,15 @@ def require_mergeable(store: Store, number: int, name: str) -> None:
     came = unit_came(store, number, name)
     if came is None:
         known = {r["step"].partition("/")[2] for r in store.step_rows(number) if "/" in r["step"]}
-        told = ", ".join(sorted(known)) or "none"
+        if not known:
+            raise InputError("a run with units", f"{run_id}, which has none", "only ultrawork runs have some")
+        told = ", ".join(sorted(known))
         raise InputError(f"a unit of {run_id} that was worked on ({told})", name, "name one of them")
     if came.state in _TAKEN:
         raise InputError("a unit that is not merged", f"{name}, which is {came.state}", "there is nothing left to take")
     if not came.base or not came.checkout or not Path(came.checkout).is_dir():
-        raise InputError(f"the checkout of {name}", came.checkout or came.why, "start a new run")
+        found = f"none: {came.checkout} is gone" if came.checkout else f"none is kept: {came.why or came.state}"
+        raise InputError(f"the checkout of {name}", found, "there is nothing to merge; start a new run for it")
 
 
 def unit_came(store: Store, number: int, name: str) -> Came | None:

@@ -53,9 +53,12 @@ def drop(store: Store, number: int, unit: str = "") -> Kept:
         raise InputError("a run that has ended", f"{run.run_id}, which is {run.status}", "wait for it or cancel it")
     found = {one.name: (one, row) for row, path in _found(store, number) for one in [_look(store, number, row, path)]}
     if unit not in found:
-        names = ", ".join(sorted(name or "its own" for name in found)) or "none"
-        what = unit or "an isolated run's own"
-        raise InputError(f"a checkout that {run.run_id} keeps ({names})", what, "`matrix-coder checkouts` lists them")
+        if not found:
+            raise InputError(f"a checkout that {run.run_id} keeps", "none", "there is nothing to drop")
+        names = ", ".join(sorted(name or "its own" for name in found))
+        what = unit or "no unit named"
+        remedy = f"`matrix-coder checkouts {run.run_id}` lists them"
+        raise InputError(f"a checkout that {run.run_id} keeps ({names})", what, remedy)
     one, row = found[unit]
     remove_files(store.home, run.run_id, Path(one.path))
     if os.path.lexists(one.path):

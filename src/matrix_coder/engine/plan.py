@@ -98,7 +98,7 @@ def load_plan(store: Store, number: int) -> Plan:
 _NAMES = {
     "cap": "cap",
     "tokens": "number of tokens",
-    "budget_s": "budget in seconds",
+    "budget_s": "time budget",
     "money_usd": "money budget in dollars",
 }
 
@@ -123,4 +123,8 @@ def _require_more(run_id: str, name: str, wanted: float, now: float) -> None:
         # One set now would only take something away.
         raise InputError("a run with a money budget", f"{run_id}, which has none", "limits only go up")
     if wanted <= now:
-        raise InputError(f"a {_NAMES[name]} above {now:,.10g}", f"{wanted:,.10g}", "limits only go up")
+        raise InputError(f"a {_NAMES[name]} above {_amount(name, now)}", _amount(name, wanted), "limits only go up")
+
+
+def _amount(name: str, value: float) -> str:
+    return f"{value / 60:,.10g} min" if name == "budget_s" else f"{value:,.10g}"

@@ -22,8 +22,8 @@ from .store import Store
 
 
 def run_number(run_id: str) -> int:
-    """The number behind a run's id (`r8` or `8`); 0, which no run has, for anything else."""
-    digits = run_id.strip().removeprefix("r")
+    """The number behind a run's id (`r8`, `R8` or `8`); 0, which no run has, for anything else."""
+    digits = run_id.strip().lower().removeprefix("r")
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 15 else 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from ..core.errors import InputError, MatrixError
 from ..core.gate_options import OptionError, read_option
 from ..core.models import Evidence, RunOutcome, RunStatus, RunView, StepView
 from ..core.money import money_words, unpriced_words
-from ..core.render import headline, one_line
+from ..core.render import counted, headline, one_line
 from ..core.shown import cleaned
 from ..engine.paths import hermes_home, state_dir
 from .candidates import chosen, chosen_and_text
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 HELP = """\
 matrix <role> [<lens>] [@<domain>]: goal    bring in a specialist for this turn
-matrix ralph [key=value ...]: goal          start a loop (cap=3 check="pytest -q" budget=30m money=5 in=PATH)
+matrix ralph [key=value ...]: goal          start a loop (cap=3 check="pytest -q" budget=30m money=5 in=PATH);
+                                            autopilot, ultraqa and ultrawork start alike
 
 /matrix runs           the newest runs          /matrix status         this session's runs
 /matrix show R         one run, step by step    /matrix diff R [STEP]  what it changed
@@ -54,9 +55,17 @@ _SPOKEN = re.compile(r"\s*(steer|answer)(?:\s+(r?\d+(?=\s)))?(?:\s+(.*))?\Z", re
 class Commands:
     """The commands over one HERMES_HOME. Each takes the words after its name and returns text; raises MatrixError."""
 
-    def __init__(self, home: Path | None = None, last_decision: Callable[[str], Decision | None] | None = None) -> None:
+    def __init__(
+        self,
+        home: Path | None = None,
+        last_decision: Callable[[str], Decision | None] | None = None,
+        *,
+        prefix: str = "/matrix",
+    ) -> None:
         self.home = home or hermes_home()
         self._last_decision = last_decision
+        # What stands before a command where the answer is read: a terminal has no `/matrix`.
+        self._prefix = prefix
 
     def run(self, text: str, session_id: str) -> str:
         """The answer to `/matrix ...`, or to what stands after it; an error is an answer of one line.
@@ -150,7 +159,7 @@ class Commands:
 
     def _pause(self, words: list[str], session_id: str) -> str:
         run: RunView = self._client().pause(self._meant("pause", words, session_id))
-        return f"{run.run_id} will wait before its next step; `/matrix resume {run.run_id}` lets it go on."
+        return f"{run.run_id} will wait before its next step; `{self._prefix} resume {run.run_id}` lets it go on."
 
     def _resume(self, words: list[str], session_id: str) -> str:
         return self._goes_on(self._client().resume(self._meant("resume", words, session_id)))
@@ -172,7 +181,7 @@ class Commands:
     def _undo(self, words: list[str], _: str) -> str:
         run_id, step = _run_and_step(words)
         paths = self._client().undo(run_id, step)
-        return f"{len(paths)} file(s) put back: {', '.join(paths[:20])}" if paths else "There was nothing to put back."
+        return _files(paths, "put back") if paths else "There was nothing to put back."
 
     def _merge(self, words: list[str], _: str) -> str:
         if len(words) != 2:
@@ -180,7 +189,7 @@ class Commands:
         run: RunView = self._client().merge(*words)
         return (
             f"{words[1]} of {run.run_id} is being merged by the worker, after its checks. "
-            f"`/matrix show {run.run_id}` tells how it ended; `/matrix cancel {run.run_id}` stops it."
+            f"`{self._prefix} show {run.run_id}` tells how it ended; `{self._prefix} cancel {run.run_id}` stops it."
         )
 
     def _checkouts(self, words: list[str], _: str) -> str:
@@ -196,7 +205,7 @@ class Commands:
 
     def _take(self, words: list[str], _: str) -> str:
         paths = self._client().take(_one(words))
-        return f"{len(paths)} file(s) brought: {', '.join(paths[:20])}" if paths else "There was nothing to bring."
+        return _files(paths, "brought") if paths else "There was nothing to bring."
 
     @staticmethod
     def _goes_on(run: RunView) -> str:
@@ -246,6 +255,10 @@ class Commands:
                 'For any text: matrix-coder route --explain "text"'
             )
         return why_text(decision)
+
+
+def _files(paths: Sequence[str], done: str) -> str:
+    return f"{counted(len(paths), 'file')} {done}: {', '.join(paths[:20])}" + (", ..." if len(paths) > 20 else "")
 
 
 def _words(line: str) -> list[str]:

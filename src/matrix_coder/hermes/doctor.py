@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..core.render import counted
 from . import doctor_home, doctor_install, doctor_runs
 from .diagnosis import Check, Diagnosis, Place, State, named
 
@@ -50,7 +51,7 @@ def is_well(found: Sequence[Diagnosis]) -> bool:
 def doctor_text(found: Sequence[Diagnosis]) -> str:
     """A line for each, then how many there are of what."""
     counts = {state: sum(d.state is state for d in found) for state in State}
-    total = f"{counts[State.PROBLEM]} problem(s), {counts[State.NOTE]} note(s), {counts[State.OK]} ok"
+    total = f"{counted(counts[State.PROBLEM], 'problem')}, {counted(counts[State.NOTE], 'note')}, {counts[State.OK]} ok"
     return "\n".join([*(d.line() for d in found), total])
 
 

@@ -8,6 +8,7 @@ import sqlite3
 from pathlib import Path
 
 from ..core.errors import InputError, ModelMissing
+from ..core.render import counted
 from ..engine.paths import state_dir
 from .diagnosis import Diagnosis, Place, note, ok, problem, read_only, refused, unseen
 from .kanban_board import HostBoard
@@ -114,7 +115,7 @@ def board(place: Place) -> Diagnosis:
     except (sqlite3.Error, OSError) as error:
         remedy = "`hermes kanban list` says more; runs go on without cards"
         return problem(f"a Kanban board at {database} that can be read", str(error), remedy)
-    return ok(f"{told}, {cards} card(s) of ours")
+    return ok(f"{told}, {counted(cards, 'card')} of ours")
 
 
 def _board_file(slug: str) -> Path:

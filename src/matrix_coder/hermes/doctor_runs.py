@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..core.errors import StoreError, WorkspaceRefused
+from ..core.render import counted
 from ..engine import layer
 from ..engine.dispatch import LAUNCHER, step_environment
 from ..engine.forkserver import ForkServer
@@ -53,7 +54,7 @@ def store(place: Place) -> Diagnosis:
         return problem(expected, f"version {version}, written by a newer matrix-coder", remedy)
     if not os.access(file, os.W_OK):
         return problem(f"a writable run store at {file}", "it is read-only", "make it writable")
-    return ok(f"version {version or SCHEMA_VERSION}, {runs} run(s), {file}")
+    return ok(f"version {version or SCHEMA_VERSION}, {counted(runs, 'run')}, {file}")
 
 
 def live_runs(place: Place) -> Diagnosis:
@@ -97,7 +98,7 @@ def unattended(place: Place) -> Diagnosis:
 def fork_server(_: Place) -> Diagnosis:
     """The process that each step's process is forked from can load the host. It is tried in a home of its own."""
     if sys.platform != _LINUX:
-        return note("there is none outside Linux", "nothing: each step loads the host anew, which takes a second")
+        return note("there is none outside Linux", "nothing to do: each step loads the host anew, which takes a second")
     begun = time.monotonic()
     try:
         with tempfile.TemporaryDirectory(prefix="matrix-coder-doctor-") as folder:
@@ -106,7 +107,7 @@ def fork_server(_: Place) -> Diagnosis:
         return problem("a process that loads the host", str(error), "see whether processes can be started at all")
     if ready:
         return ok(f"loads the host in {time.monotonic() - begun:.1f} s")
-    return note(f"it can't fork: {said or 'not ready in time'}", "nothing: each step loads the host anew")
+    return note(f"it can't fork: {said or 'not ready in time'}", "nothing to do: each step loads the host anew")
 
 
 def _try_fork_server(folder: Path, deadline: float) -> tuple[bool, str]:
@@ -124,7 +125,7 @@ def _try_fork_server(folder: Path, deadline: float) -> tuple[bool, str]:
 
 def landlock(place: Place) -> Diagnosis:
     """The kernel refuses a write to a process that may not write."""
-    without = "nothing: what a reading step writes is found afterwards, by a look at the tree, and fails it"
+    without = "nothing to do: what a reading step writes is found afterwards, by a look at the tree, and fails it"
     if sys.platform != _LINUX:
         return note("there is none outside Linux", without)
     try:
@@ -156,7 +157,8 @@ def layers(place: Place) -> Diagnosis:
         return unseen(f"no probe could be made ({error})")
     if usable:
         return ok(f"steps that only read get one over {workspace}")
-    return note(f"none over {workspace}", "nothing: a copy takes its place, which costs time and space in a large one")
+    instead = "nothing to do: a copy takes its place, which costs time and space in a large one"
+    return note(f"none over {workspace}", instead)
 
 
 def _live(home: Path) -> list[tuple[int, str]]:

@@ -66,7 +66,7 @@ _TEXTS = {
     "waiting": lambda d: f"  the provider asks to wait: {d.get('seconds'):.0f} s ({d.get('words')})",
     "tampering": lambda d: f"  {'TAMPERED' if d.get('certain') else 'suspicious'}: {d.get('text')}",
     "unpriced": lambda d: f"  {d.get('words')}",
-    "paused": lambda d: f"waits: {d.get('reason')}",
+    "paused": lambda d: str(d.get("reason") or "waits"),
     "reopened": lambda d: f"merges {d['merge']}" if d.get("merge") else "goes on",
     "steer": lambda d: f"  steered: {d.get('text')}",
     "answer": lambda d: f"  answered: {d.get('text')}",

@@ -55,14 +55,12 @@ class Preferences:
         text = " ".join(phrase.lower().split())
         if not 3 <= len(text) <= _LONGEST_PHRASE:
             found = f"{len(text)} characters"
-            raise InputError(
-                f"a phrase of 3 to {_LONGEST_PHRASE} characters", found, 'such as /matrix never "the deck"'
-            )
+            raise InputError(f"a phrase of 3 to {_LONGEST_PHRASE} characters", found, 'such as "the deck"')
         if any(0xD800 <= ord(c) <= 0xDFFF for c in text):
             raise InputError("a phrase of text", repr(text[:80]), "leave the bytes out that are none")
         self._refresh()
         if len(self._never) >= _MOST_PHRASES:
-            raise InputError(f"at most {_MOST_PHRASES} phrases", "one more", "forget some first: /matrix forget")
+            raise InputError(f"at most {_MOST_PHRASES} phrases", "one more", "forget some first")
         self._never = [*(p for p in self._never if p != text), text]
         self._save()
 
