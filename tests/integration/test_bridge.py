@@ -18,6 +18,7 @@ from matrix_coder.core.errors import InputError
 from matrix_coder.core.models import RunOutcome, RunStatus, RunView, StepReport, StepVerdict
 from matrix_coder.engine import views
 from matrix_coder.engine.spawn import WorkerLock
+from matrix_coder.engine.store import Store
 from matrix_coder.hermes.bridge import HermesBridge
 from matrix_coder.hermes.candidates import chosen, chosen_and_text
 from matrix_coder.hermes.chats import Chat
@@ -171,7 +172,58 @@ def test_note_when_the_lines_were_shown_before_then_the_model_does_not_repeat_th
     shown = bridge.milestone(blocked(seeds), iterations=False)
     assert shown is not None
     assert bridge.claim("s1", shown)
+    bridge.shown("s1", shown)
     assert "has been shown this in the chat already" in (ChatRuns(seeds.home).session_note("s1") or "")
+
+
+def test_milestone_when_whoever_claimed_it_dies_before_it_is_shown_then_another_shows_it(
+    seeds: Seeds, bridge: HermesBridge
+) -> None:
+    """A process that ends between claim and message costs the person nothing: not the line, nor the model's word."""
+    found = bridge.milestone(blocked(seeds), iterations=False)
+    assert found is not None
+    assert bridge.claim("s1", found)
+    seeds.clock.now += 60
+    assert not bridge.claim("s1", found)
+    told: list[str] = []
+    chat = Chat(session_id="s1", show=lambda text: bool(told.append(text)) or True)
+    watcher = Watcher(seeds.home)
+    for _ in range(3):
+        watcher.tell(chat)
+    assert told == [found.text]
+    at_once = bridge.milestone(blocked(seeds, session="s2", place="/w/two"), iterations=False)
+    assert at_once is not None
+    assert HermesBridge(Store(seeds.home)).claim("s2", at_once)
+    assert "Tell the person its outcome" in (ChatRuns(seeds.home).session_note("s2") or "")
+
+
+def test_watcher_when_one_chat_can_not_be_reached_then_the_others_are_told_at_once(seeds: Seeds) -> None:
+    """A chat whose platform is down costs the other chats of its process nothing."""
+    for session, place in (("s1", "/w/one"), ("s2", "/w/two")):
+        blocked(seeds, session=session, place=place)
+    told: list[str] = []
+
+    def broken(_: str) -> bool:
+        raise RuntimeError("the platform is down")
+
+    chats = [
+        Chat(session_id="s1", show=broken),
+        Chat(session_id="s2", show=lambda text: bool(told.append(text)) or True),
+    ]
+    assert not Watcher(seeds.home).look(chats)
+    assert len(told) == 1
+
+
+def test_note_when_a_session_has_many_runs_then_the_oldest_is_told_too(seeds: Seeds) -> None:
+    """However many runs a session has started since, each result comes once, and the marker goes when all are told."""
+    for turn in range(25):
+        number = new(seeds, place=f"/w/{turn}")
+        if turn:
+            HermesBridge(seeds.store).told("s1", f"r{number}")
+        seeds.store.end_run(number, RunOutcome.VERIFIED, reason="it passes")
+    assert "run r1 has ended as verified" in (ChatRuns(seeds.home).session_note("s1") or "")
+    assert ChatRuns(seeds.home).session_note("s1") is None
+    assert not has_marker(seeds.home, "s1")
 
 
 def test_watcher_when_a_chat_can_not_be_shown_something_then_tries_again_but_not_for_ever(seeds: Seeds) -> None:
@@ -229,9 +281,11 @@ def test_successor_when_the_host_compressed_a_session_then_its_runs_go_on_in_the
     Successors(seeds.home).follow("branch")
     assert not has_marker(seeds.home, "branch")
     table.end_session("s1", "compression")
+    watched = Successors(seeds.home)
+    watched.follow("s2")  # a chat may have its new id before the table has it
     table.create_session("s2", "cli", parent_session_id="s1")
     table.close()
-    Successors(seeds.home).follow("s2")
+    watched.follow("s2")
     assert (has_marker(seeds.home, "s1"), has_marker(seeds.home, "s2")) == (False, True)
 
 

@@ -21,6 +21,8 @@ _EVENTS = (
     "select id, kind, data from events where run_id = ? "
     "and kind in ('ended', 'paused', 'reopened', 'step', 'check') order by id"
 )
+# A message takes half a minute at most; until it is shown, the time of its claim stands in the store as a negative.
+_GIVEN_UP_S = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +72,14 @@ class HermesBridge:
 
     def live(self, session_id: str) -> list[RunView]:
         """The session's runs that have not ended, newest first."""
-        return [r for r in views.recent(self.store, session_id=session_id) if r.status is not RunStatus.ENDED]
+        return self._runs(session_id, "r.status != 'ended'")
+
+    def _runs(self, session_id: str, condition: str) -> list[RunView]:
+        sql = (
+            "select r.id from sessions s join runs r on r.id = s.run_id "
+            f"where s.session_id = ? and {condition} order by r.id desc"
+        )
+        return [views.view(self.store, row["id"]) for row in self.store.read(sql, session_id)]
 
     def asking(self, session_id: str) -> list[RunView]:
         """The session's blocked runs, newest first; none of before its last start, which left them behind."""
@@ -83,10 +92,7 @@ class HermesBridge:
 
     def untold(self, session_id: str) -> list[RunView]:
         """The session's ended runs whose result it was not told, newest first."""
-        rows = self.store.read("select run_id from sessions where session_id = ? and told = 0", session_id)
-        waiting = {views.run_id_of(r["run_id"]) for r in rows}
-        runs = views.recent(self.store, session_id=session_id)
-        return [r for r in runs if r.status is RunStatus.ENDED and r.run_id in waiting]
+        return self._runs(session_id, "s.told = 0 and r.status = 'ended'")
 
     def told(self, session_id: str, run_id: str) -> bool:
         """Whether it is this call that tells the session the result; another process may have been first."""
@@ -150,10 +156,29 @@ class HermesBridge:
         return Milestone(event_id=int(first["id"]), text=iteration_line(run, said))
 
     def claim(self, session_id: str, milestone: Milestone) -> bool:
-        """Whether it is this call that shows the session the milestone: true once, whoever asks and however often."""
+        """Whether it is this call that shows the session the milestone: true once, whoever asks and however often.
+
+        It is followed by `shown` or `unclaim`; who dies before that leaves it to another, a while later.
+        """
+        now = self.store.clock()
         with self.store.transaction() as db:
-            sql = "insert or ignore into milestones (session_id, event_id, at) values (?, ?, ?)"
-            return db.execute(sql, (session_id, milestone.event_id, self.store.clock())).rowcount == 1
+            sql = (
+                "insert into milestones (session_id, event_id, at) values (?, ?, ?) on conflict do update "
+                "set at = excluded.at where at < 0 and at > ?"
+            )
+            values = (session_id, milestone.event_id, -now, _GIVEN_UP_S - now)
+            return db.execute(sql, values).rowcount == 1
+
+    def shown(self, session_id: str, milestone: Milestone) -> None:
+        """What was claimed is done."""
+        with self.store.transaction() as db:
+            sql = "update milestones set at = ? where session_id = ? and event_id = ?"
+            db.execute(sql, (self.store.clock(), session_id, milestone.event_id))
+
+    def is_shown(self, session_id: str, milestone: Milestone) -> bool:
+        """Whether whoever claimed it has shown it, too."""
+        sql = "select 1 from milestones where session_id = ? and event_id = ? and at > 0"
+        return bool(self.store.read(sql, session_id, milestone.event_id))
 
     def unclaim(self, session_id: str, milestone: Milestone) -> None:
         """It could not be shown."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..engine.store import Store
@@ -62,17 +63,22 @@ class Watcher:
 
     @boundary(lambda *_, **__: None)
     def _look(self) -> bool | None:
-        self.look()
-        return True
+        return self.look(live_chats())
 
-    def look(self) -> None:
-        """Show each chat what there is for it now. Raises MatrixError for a store that can't be used."""
+    def look(self, chats: Iterable[Chat]) -> bool:
+        """Show each chat what there is for it now; whether all could be looked after."""
         if not any_marker(self.home):
-            return
-        for chat in live_chats():
-            self._successors.follow(chat.session_id)
-            if has_marker(self.home, chat.session_id):
-                self.tell(chat)
+            return True
+        looked_after = [self._look_after(chat) for chat in chats]
+        return all(looked_after)
+
+    @boundary(lambda *_, **__: None)
+    def _look_after(self, chat: Chat) -> bool | None:
+        """A boundary of its own, so that a chat that can't be reached costs the others nothing."""
+        self._successors.follow(chat.session_id)
+        if has_marker(self.home, chat.session_id):
+            self.tell(chat)
+        return True
 
     def tell(self, chat: Chat) -> None:
         """Show one chat what there is for it now. Raises MatrixError for a store that can't be used."""
@@ -92,13 +98,17 @@ class Watcher:
         if wanted is Milestones.OFF:
             return True
         found = bridge.milestone(number, iterations=wanted is Milestones.ITERATIONS)
-        if found is None or self._tries[found.event_id] >= _MOST_TRIES or not bridge.claim(chat.session_id, found):
+        if found is None or self._tries[found.event_id] >= _MOST_TRIES:
             return True
+        if not bridge.claim(chat.session_id, found):
+            return bridge.is_shown(chat.session_id, found)
         shown = False
         try:
             shown = chat.show(found.text)
         finally:
-            if not shown:
+            if shown:
+                bridge.shown(chat.session_id, found)
+            else:
                 self._tries[found.event_id] += 1
                 bridge.unclaim(chat.session_id, found)
         return shown

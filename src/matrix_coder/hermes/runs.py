@@ -23,7 +23,7 @@ from .successors import Successors
 from .troubles import store_troubles
 
 if TYPE_CHECKING:
-    from .bridge import HermesBridge
+    from .bridge import HermesBridge, Milestone
 
 _MOST_REPORT = 5_000
 # What speaks to a run itself: the text after the colon is the person's, to the letter.
@@ -164,8 +164,16 @@ class ChatRuns:
         if self._shows_milestones():
             milestone = bridge.milestone(views.run_number(run.run_id), iterations=False)
             if milestone is not None:
-                shown = not bridge.claim(session_id, milestone) or chats.print_lines(milestone.text)
+                shown = self._shows(bridge, session_id, milestone)
         return result_note(run, self._report(run), shown=shown)
+
+    def _shows(self, bridge: HermesBridge, session_id: str, milestone: Milestone) -> bool:
+        """Whether the person has seen the milestone, or sees it now. One that claimed it and fell silent counts not."""
+        if not bridge.claim(session_id, milestone):
+            return bridge.is_shown(session_id, milestone)
+        shown = chats.print_lines(milestone.text)
+        bridge.shown(session_id, milestone)
+        return shown
 
     @store_troubles()
     def said(self, message: str, session_id: str) -> str | None:

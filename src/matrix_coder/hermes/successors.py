@@ -20,8 +20,10 @@ class Successors:
         """Take over the runs of the session before this one. Looked up once for each id, while any runs wait."""
         if not session_id or session_id in self._known:
             return
-        self._known.add(session_id)
         ancestors = surface.ancestors(session_id) if any_marker(self.home) else []
+        if ancestors is None:
+            return  # a chat has its new id a moment before the host's table has it
+        self._known.add(session_id)
         predecessor = next((p for p in ancestors if has_marker(self.home, p)), "")
         if predecessor:
             from ..engine.client import Client  # noqa: PLC0415 - routing must work without the engine

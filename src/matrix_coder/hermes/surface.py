@@ -56,11 +56,16 @@ def command_session() -> str:
     return str(getattr(agent, "session_id", "") or "") or dispatched_session()
 
 
-def ancestors(session_id: str) -> list[str]:
-    """The sessions that this one goes on from, nearest first, as the host's own session table tells."""
+def ancestors(session_id: str) -> list[str] | None:
+    """The sessions that this one goes on from, nearest first, as the host's own session table tells.
+
+    None where the table can't be read, or does not know this session yet.
+    """
     database = hermes_home() / "state.db"
     found: list[str] = []
     with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=0.5)) as db:
+        if db.execute("select 1 from sessions where id = ?", (session_id,)).fetchone() is None:
+            return None
         current = session_id
         while len(found) < _MOST_ANCESTORS:
             row = db.execute(_PREDECESSOR, (current,)).fetchone()
@@ -68,4 +73,5 @@ def ancestors(session_id: str) -> list[str]:
                 break
             current = row[0]
             found.append(current)
-    return found
+        return found
+    return None
