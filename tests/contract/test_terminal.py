@@ -119,7 +119,7 @@ def test_ctrl_c_when_a_terminal_follows_then_asks_and_keeps_cancels_or_detaches(
     stays.press("c\n")
     assert stays.end() == EXIT_CODES[RunOutcome.CANCELLED], stays.text
     assert "r1 ralph  cancelled" in stays.text
-    assert "What was changed before the stop is still in the workspace." in " ".join(stays.text.split())
+    assert "Nothing: no file was changed before the stop." in " ".join(stays.text.split())
     assert place.client.show("r1").outcome is RunOutcome.CANCELLED
 
 
