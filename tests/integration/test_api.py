@@ -29,6 +29,8 @@ from webbench import API, OUTCOMES, Dashboard, Seeds, end_worker, many, seed_out
 
 NOWHERE = "http://127.0.0.1:9/v1"
 HUGE = "9" * 30
+# What one reader or another takes for the end of a line or of an event.
+BREAKS = '\n\ndata: {"id": 9}\r\r\u2028\u2029\x85\x0b\x0c\x1e'
 SETTINGS = ("plugins", "entries", "matrix_coder", "settings")
 
 
@@ -531,14 +533,14 @@ def test_stream_when_taken_up_again_then_nothing_is_missed_or_repeated(place: Pl
 
 
 def test_stream_when_events_are_committed_then_they_arrive_in_order(place: Place) -> None:
-    """A stream of all runs hands over what another process commits while it is open."""
+    """A stream of all runs hands over what another process commits while it is open, whatever texts it holds."""
     after = place.get("/runs")["last_event"]
     with place.http.stream("GET", "/events", params={"after": after}) as events:
         source = told(events)
         for i in range(20):
-            place.seeds.store.event(1, "tool", name="terminal", preview=f"call {i}")
+            place.seeds.store.event(1, "tool", name="terminal", preview=f"call {i}{BREAKS}")
             got = next(source)
-            assert (got["run_id"], got["kind"], got["data"]["preview"]) == ("r1", "tool", f"call {i}")
+            assert (got["run_id"], got["kind"], got["data"]["preview"]) == ("r1", "tool", f"call {i}{BREAKS}")
 
 
 def test_route_when_a_message_is_sent_then_decision_and_signals_and_nothing_starts(place: Place) -> None:

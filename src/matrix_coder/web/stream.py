@@ -70,6 +70,7 @@ def _after(store: Store, number: int | None, after: int) -> list[sqlite3.Row]:
 
 
 def _message(row: sqlite3.Row) -> str:
+    """One event in ASCII: some readers take other characters of a text for line ends, and half a pair is none at all."""
     event = {
         "id": row["id"],
         "run_id": views.run_id_of(row["run_id"]),
@@ -77,4 +78,4 @@ def _message(row: sqlite3.Row) -> str:
         "kind": row["kind"],
         "data": json.loads(row["data"]),
     }
-    return f"id: {row['id']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n"
+    return f"id: {row['id']}\ndata: {json.dumps(event)}\n\n"
