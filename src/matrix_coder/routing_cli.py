@@ -29,6 +29,25 @@ def route_text(text: str, *, as_json: bool = False, explain: bool = False, colou
     return _line(decision.as_dict())
 
 
+_WORDS = {
+    "A": "you named it: it takes this turn",
+    "B": "no work on code, or you opted out: nothing is added to the turn",
+    "C": "coding, but too small for a specialist: a tip, and nothing is added to the turn",
+    "skip": "not a person's message: nothing is looked at",
+    "D": "work on code: this specialist joins the turn",
+}
+
+
+def in_words(text: str) -> str:
+    """What the decision for one text means, for people who do not know the letters."""
+    decision = decide(text)
+    if decision.asks:
+        return "nothing starts: it is asked back"
+    if decision.workflow:
+        return "you named it: this workflow starts"
+    return _WORDS[decision.outcome.value]
+
+
 def route_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, object]]]:
     """The number of each line `{"text": ..., "session_id"?: ..., "platform"?: ...}`, and its answer, as they come.
 

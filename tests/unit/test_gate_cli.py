@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from matrix_coder.cli import run_in_host
-from matrix_coder.routing_cli import route_lines, route_text
+from matrix_coder.routing_cli import in_words, route_lines, route_text
 from matrix_coder.routing_eval import Evaluation, evaluate, figures, text
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
@@ -83,6 +83,19 @@ def test_route_lines_when_they_say_whose_they_are_then_answered_so() -> None:
     assert [t.get("id") for t in told] == [None, None, "m1", 7]
 
 
+def test_in_words_when_a_decision_is_shown_to_a_person_then_each_has_a_sentence() -> None:
+    """Whoever does not know the letters reads what becomes of the turn."""
+    told = {
+        "hello": "nothing is added",
+        "fix README typo": "a tip",
+        "fix the login bug": "joins the turn",
+        "matrix debug: why": "you named it: it takes this turn",
+        "matrix ralph: make it pass": "this workflow starts",
+        "matrix ralph": "asked back",
+    }
+    assert [t for t, words in told.items() if words not in in_words(t)] == []
+
+
 def test_route_jsonl_when_lines_are_bad_then_all_are_answered_and_the_exit_code_is_two() -> None:
     """The command answers each line of its input on a line, whatever is in it, and says at the end which were bad."""
     lines = [b'{"text": "fix src/app.py"}', b"nonsense", b'{"text": "\\ud800", "id": "\\ud800"}', b"\xff", b"", b"[]"]
@@ -91,7 +104,7 @@ def test_route_jsonl_when_lines_are_bad_then_all_are_answered_and_the_exit_code_
     assert done.returncode == 2
     told = [json.loads(x) for x in done.stdout.splitlines()]
     assert [t.get("line") for t in told] == [None, 2, None, 4, 6]
-    assert json.loads(done.stderr)["error"]["found"] == "3 other line(s): 2, 4, 6"
+    assert json.loads(done.stderr)["error"]["found"] == "3 other lines: 2, 4, 6"
 
 
 def test_route_lines_when_ten_thousand_then_all_are_answered() -> None:

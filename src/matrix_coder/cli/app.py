@@ -33,7 +33,27 @@ EXIT_WAITS = 20
 EXIT_LEFT = 130
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+_SECTIONS = {
+    "Routing": ("route", "why", "eval", "words", "never", "forget"),
+    "Runs": ("run", "watch", "status", "runs", "show", "diff", "logs"),
+    "Steering a run": ("pause", "resume", "steer", "answer", "approve", "raise", "cancel"),
+    "What a run has changed": ("undo", "take", "merge", "checkouts", "drop"),
+    "This installation": ("doctor", "dashboard-link"),
+}
+
+
+class Sections(click.Group):
+    """A group whose commands are listed by what they are for, each with its whole first sentence."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections into the help."""
+        for title, names in _SECTIONS.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl([(name, c.get_short_help_str(200)) for name, c in commands if c is not None])
+
+
+@click.group(cls=Sections, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="matrix-coder")
 def cli() -> None:
     """Specialist routing and honest coding loops for Hermes Agent."""
@@ -91,10 +111,13 @@ def run_words(arguments: list[str], program: str) -> int:
     except click.ClickException as wrong:
         path = wrong.ctx.command_path if isinstance(wrong, click.UsageError) and wrong.ctx else program
         told = " ".join(wrong.format_message().split()).rstrip(".")
+        remedy = f"try: {path} --help"
+        if "unexpected extra argument" in told:
+            remedy = f"a text of several words stands in quotes; {remedy}"
         if as_json:
-            _error_json("usage", "a command line that can be read", told, f"try: {path} --help")
+            _error_json("usage", "a command line that can be read", told, remedy)
         else:
-            warn(f"matrix-coder: {told}; try: {path} --help")
+            warn(f"matrix-coder: {told}; {remedy}")
         return wrong.exit_code
     return code if isinstance(code, int) else 0
 

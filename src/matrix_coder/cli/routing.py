@@ -12,7 +12,7 @@ from ..core.errors import InputError
 from ..core.render import counted
 from .app import cli, json_option, say_json, say_line
 from .steer import chat_command
-from .terminal import has_colour, say, warn
+from .terminal import has_colour, is_terminal, say, warn
 
 
 @cli.command()
@@ -22,7 +22,7 @@ from .terminal import has_colour, say, warn
 @click.option("--jsonl", is_flag=True, help='Read {"text": ...} lines from stdin, answer one JSON object a line.')
 def route(text: str | None, as_json: bool, explain: bool, jsonl: bool) -> None:
     """Show how a message would be routed."""
-    from ..routing_cli import route_text  # noqa: PLC0415 - other commands need no lexicon
+    from ..routing_cli import in_words, route_text  # noqa: PLC0415 - other commands need no lexicon
 
     _use_words()
     if jsonl:
@@ -31,6 +31,8 @@ def route(text: str | None, as_json: bool, explain: bool, jsonl: bool) -> None:
     if text is None:
         raise InputError("a message", "none", 'give one: matrix-coder route "fix the login bug"')
     click.echo(route_text(text, as_json=as_json, explain=explain, colour=has_colour()), color=has_colour())
+    if is_terminal() and not as_json and not explain:
+        click.echo(click.style(in_words(text), dim=has_colour() or None), color=has_colour())
 
 
 def _route_lines() -> None:

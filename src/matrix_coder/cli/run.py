@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ..core.errors import InputError
 from ..core.models import RunOutcome, RunStatus, RunView
+from . import amounts
 from .app import EXIT_CODES, EXIT_LEFT, EXIT_WAITS, cli, json_option, jsonl_option, run_json, say_json, say_line
 from .look import goes_on
 from .terminal import console, is_terminal, say, show_report
@@ -25,12 +24,22 @@ if TYPE_CHECKING:
 @click.option(
     "--repo", type=click.Path(path_type=Path), default=None, help="The repository to work in (default: here)."
 )
-@click.option("--check", "checks", multiple=True, help='A command whose exit code decides, such as "pytest -q".')
+@click.option(
+    "--check", "checks", multiple=True, help='A command whose exit code decides, such as "pytest -q"; may be repeated.'
+)
 @click.option("--domain", default="", help="A stack whose rules the specialists should know.")
 @click.option("--cap", type=click.IntRange(1, 100), default=None, help="Iterations that may be started.")
-@click.option("--minutes", type=click.FloatRange(0.1, 10_080), default=None, help="Time budget.")
-@click.option("--tokens", type=click.IntRange(1, 1_000_000_000), default=None, help="Token budget.")
-@click.option("--money", type=click.FloatRange(0.01, 100_000), default=None, help="Money budget in dollars.")
+@click.option(
+    "--minutes",
+    type=amounts.minutes,
+    metavar="TIME",
+    default=None,
+    help="Time budget in minutes, or such as 90s, 30m or 2h.",
+)
+@click.option(
+    "--tokens", type=amounts.tokens, metavar="NUMBER", default=None, help="Token budget, such as 200000, 200k or 2m."
+)
+@click.option("--money", type=amounts.dollars, metavar="DOLLARS", default=None, help="Money budget.")
 @click.option("--isolate", is_flag=True, help="Work in a checkout of its own; `take` brings the result.")
 @click.option("--check-runs", type=click.IntRange(1, 20), default=1, help="Green runs in a row that a check needs.")
 @click.option("--approve", default="", metavar="STEP", help="Wait for a person after this step, such as plan.")
@@ -56,15 +65,26 @@ def run(  # noqa: PLR0913, PLR0917 - one option, one parameter
     as_json: bool,
     as_jsonl: bool,
 ) -> None:
-    """Start WORKFLOW (ralph, autopilot, ultraqa, ultrawork) on GOAL, with your own Hermes configuration."""
+    """Start WORKFLOW on GOAL, with your own Hermes configuration.
+
+    \b
+    ralph      do, verify, until a check proves it
+    autopilot  plan once, then do, test, review, verify
+    ultraqa    test, verify and mend until the suite is green
+    ultrawork  plan into units, work on them side by side, merge, verify
+
+    Without --check it is what the repository shows, such as pytest. Limits that are not given are those of your
+    settings: 5 iterations, 2 hours and 2 million tokens unless you changed them.
+
+    \b
+    matrix-coder run ralph "make the tests pass" --check "pytest -q"
+    """
     from ..engine.client import Client, Start, require_engine  # noqa: PLC0415 - `route` needs no engine
     from ..engine.paths import hermes_home  # noqa: PLC0415
     from ..hermes.model import require_model  # noqa: PLC0415
     from ..hermes.settings import load_settings, run_options  # noqa: PLC0415
 
     require_engine()
-    _require_finite("minutes", minutes)
-    _require_finite("money", money)
     options = {"cap": cap, "budget": minutes * 60 if minutes else None, "tokens": tokens, "money": money}
     limits = load_settings(hermes_home()).run_limits(options)
     start = Start(
@@ -90,11 +110,6 @@ def run(  # noqa: PLR0913, PLR0917 - one option, one parameter
         (say_json if as_json else say_line)(run_json(started))
     else:
         say(f"watch it: matrix-coder watch {started.run_id}")
-
-
-def _require_finite(name: str, number: float | None) -> None:
-    if number is not None and not math.isfinite(number):
-        raise InputError(f"a number for --{name}", str(number), f"give one, such as --{name} 30")
 
 
 @cli.command()
