@@ -70,7 +70,7 @@ def _after(store: Store, number: int | None, after: int) -> list[sqlite3.Row]:
 
 
 def _message(row: sqlite3.Row) -> str:
-    """One event in ASCII: some readers take other characters of a text for line ends, and half a pair is none at all."""
+    """One event in ASCII: some readers take other characters for line ends, and half of a pair is none at all."""
     event = {
         "id": row["id"],
         "run_id": views.run_id_of(row["run_id"]),
