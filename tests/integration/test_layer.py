@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,14 +18,6 @@ def workspace(tmp_path: Path) -> Path:
     root.mkdir()
     (root / "kept").write_text("a\n")
     return root
-
-
-@pytest.fixture
-def shared() -> Iterator[Path]:
-    """A directory that another user can reach, which pytest's own are not."""
-    with tempfile.TemporaryDirectory(prefix="matrix-layer-") as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder).resolve()
 
 
 needs_layers = pytest.mark.skipif(sys.platform != "linux", reason="layers are Linux's; a copy takes their place")

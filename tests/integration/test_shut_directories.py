@@ -34,14 +34,12 @@ print(sorted(os.listdir(place / "aside")), oct((place / "ws" / "fixed").stat().s
 """
 
 
-def test_copies_and_layers_when_directories_in_them_are_shut_then_go_all_the_same(tmp_path: Path) -> None:
+def test_copies_and_layers_when_directories_in_them_are_shut_then_go_all_the_same(shared: Path) -> None:
     """Whether a step has shut a directory or the workspace holds one: no folder stays, a second try begins clean."""
-    place = tmp_path / "place"
+    place = shared / "place"
     place.mkdir()
     if os.geteuid() == 0:
         os.chown(place, 65534, 65534)
-        for above in (tmp_path, *tmp_path.parents[:2]):
-            above.chmod(0o755)
     words = [sys.executable, "-c", SCRIPT, str(place)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd="/")
     assert done.stdout == "[] 0o40555 ['fixed']\n", done.stderr
