@@ -122,7 +122,7 @@ def test_report_when_something_was_changed_then_the_next_step_says_how_to_see_it
     """In place, `diff` and `undo` are named with the run; where nothing was changed, neither a diff nor a commit is."""
     changed = report_markdown(RESULT)
     assert changed.endswith(
-        "Look at the diff and commit it. `matrix-coder diff r7` shows what it changed, "
+        "Look at the diff and commit it. `matrix-coder diff r7` shows what the run changed, "
         "`matrix-coder undo r7` puts that back.\n"
     )
     for outcome in (RunOutcome.VERIFIED, RunOutcome.UNVERIFIED, RunOutcome.CANCELLED):

@@ -76,7 +76,7 @@ def _next(result: SpecialistResult) -> str:
             f"what it changed, `matrix-coder take {run}` brings that into {result.origin}."
         )
     elif result.changed_files:
-        parts.append(f"`matrix-coder diff {run}` shows what it changed, `matrix-coder undo {run}` puts that back.")
+        parts.append(f"`matrix-coder diff {run}` shows what the run changed, `matrix-coder undo {run}` puts that back.")
     return " ".join(parts)
 
 

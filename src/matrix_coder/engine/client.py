@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -66,6 +67,8 @@ class Start:
             merges = name == APPROVE_MERGE and any(s.fan_out for s in steps.values())
             if name not in steps and not merges:
                 raise InputError(f"approve= to name a step of {self.workflow} ({', '.join(steps)})", name, "name one")
+        if shutil.which("git") is None:
+            raise InputError("git on PATH", "none", "install git; `matrix-coder doctor` looks at what else a run needs")
         workspace = find_workspace(self.workspace)
         return workspace, checks.resolve(self.commands, workspace)
 

@@ -44,7 +44,7 @@ matrix ralph [key=value ...]: goal          start a loop (cap=3 check="pytest -q
 /matrix off | on       infer no specialists in this session; explicit triggers always work
 /matrix never "phrase" infer nothing from messages that hold it; /matrix forget "phrase" takes that back
 
-R may be left out where this session has one run that can be meant.
+show, steer, answer, approve, pause, resume and cancel need no R where this session has one run that can be meant.
 
 The same in a terminal: matrix-coder --help, or hermes matrix --help."""
 
