@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -318,15 +317,6 @@ def test_command_line_when_input_is_bad_then_one_line_and_nothing_left(
     assert done.err.count("\n") == 1
     assert not place.client.runs()
     assert not place.worker()
-
-
-def test_command_line_when_there_is_no_git_then_nothing_is_started(bench: Bench) -> None:
-    """Without git no tree can be recorded: that is said at once, not by a run that fails."""
-    place = bench([])
-    alone = {"PATH": str(Path(sys.executable).parent)}
-    done = place.home.command("matrix-coder", "run", "ralph", "goal", cwd=place.repo, env=alone)
-    assert (done.rc, done.err.split(";")[0]) == (2, "matrix-coder: expected git on PATH")
-    assert not place.client.runs()
 
 
 def test_command_line_when_no_model_is_configured_then_says_what_is_missing(tmp_path: Path, git_repo: Path) -> None:

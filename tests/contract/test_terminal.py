@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,15 @@ def test_ctrl_c_when_nobody_can_be_asked_then_leaves(bench: Bench, at_terminal: 
     assert place.client.show("r1").status is RunStatus.RUNNING
     place.client.cancel("r1")
     place.finish("r1", timeout_s=20)
+
+
+def test_command_line_when_there_is_no_git_then_nothing_is_started(bench: Bench) -> None:
+    """Without git no tree can be recorded: that is said at once, not by a run that fails."""
+    place = bench([])
+    alone = {"PATH": str(Path(sys.executable).parent)}
+    done = place.home.command("matrix-coder", "run", "ralph", "goal", cwd=place.repo, env=alone)
+    assert (done.rc, done.err.split(";")[0]) == (2, "matrix-coder: expected git on PATH")
+    assert not place.client.runs()
 
 
 def test_json_when_any_command_is_asked_then_one_document(bench: Bench) -> None:

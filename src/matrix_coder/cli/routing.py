@@ -102,7 +102,7 @@ def eval_(file: Path, misses: int, as_json: bool) -> None:
         found = evaluate(file, misses=misses)
     except (ValueError, KeyError, TypeError) as error:
         remedy = (
-            "see the files under tests/corpus for the form: text, coding, verdict_ok, role, lens, domain, source_kind"
+            "see tests/corpus/routing_own.jsonl for the form: text, coding, verdict_ok, role, lens, domain, source_kind"
         )
         raise InputError("a file of labelled messages, one JSON object a line", str(error), remedy) from error
     if as_json:
