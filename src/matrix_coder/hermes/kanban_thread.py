@@ -20,8 +20,8 @@ _log = logging.getLogger(__name__)
 class MirrorThread:
     """Shows runs on the board some time soon after each `notify`.
 
-    Many notices of one run become one sync, `settle_s` after the first of them: a step's end and the next one's
-    beginning come together, and by then the engine waits for the step's process. A sync with problems is tried
+    The first notice of a run is followed at once, so that a step's card is there before its child is at work; further
+    ones become one sync, `settle_s` after the sync before. A sync with problems is tried
     again, at first after `first_wait_s`, then after twice as long each time, up to `longest_wait_s`. A run that
     goes on is looked at whole every `refresh_s`, so that cards which a person moved come back, and once more at
     its end.
@@ -48,6 +48,7 @@ class MirrorThread:
         self._on_report = on_report
         self._due: dict[str, float] = {}
         self._waits: dict[str, float] = {}
+        self._synced: dict[str, float] = {}
         self._told: dict[str, tuple[str, ...]] = {}
         self._looked: dict[str, float] = {}
         self._stopping = False
@@ -58,7 +59,7 @@ class MirrorThread:
     def notify(self, run_id: str) -> None:
         """Say that something about a run changed. Returns at once."""
         with self._changed:
-            soon = time.monotonic() + self._settle
+            soon = max(time.monotonic(), self._synced.get(run_id, -self._settle) + self._settle)
             known = self._due.setdefault(run_id, soon)
             if run_id not in self._waits:
                 self._due[run_id] = min(known, soon)
@@ -103,6 +104,10 @@ class MirrorThread:
             report = SyncReport(problems=(f"the run can't be read now: {error}",))
         self._tell(run_id, report)
         self._plan_next(run_id, report, live=live)
+        if live:
+            self._synced[run_id] = time.monotonic()
+        else:
+            self._synced.pop(run_id, None)
 
     def _sync(self, run: RunView) -> SyncReport:
         """Whole after trouble, at the end and every `refresh_s` while the run goes on; else what has changed."""
