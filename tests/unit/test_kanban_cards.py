@@ -218,6 +218,12 @@ def test_output_when_it_is_long_then_its_end_is_shown_and_the_rest_counted() -> 
     assert (lines[1], lines[-2]) == ("… 60 more lines above", "line 99")
 
 
+def test_output_when_a_line_is_filled_with_blanks_then_it_stays_one_line() -> None:
+    """pytest's progress stands on the card as it reads, not as wide as a terminal; what fits keeps its columns."""
+    assert fenced(f"{'......':<73}[100%]") == "```\n......  [100%]\n```"
+    assert fenced("a     b") == "```\na     b\n```"
+
+
 def test_one_line_when_the_text_is_longer_then_it_ends_in_an_ellipsis() -> None:
     """A cut text shows that it was cut."""
     assert one_line("a b\n c", 10) == "a b c"

@@ -113,7 +113,9 @@ def fenced(text: str, *, lines: int = OUTPUT_LINES) -> str:
     plain = re.sub("`{3,}", lambda marks: " ".join(marks[0]), _printable(text[-LONGEST_OUTPUT:]))
     folded: list[str] = []
     for raw in plain.strip("\n").split("\n"):
-        folded += textwrap.wrap(raw, LINE, drop_whitespace=False, replace_whitespace=False) or [""]
+        # What fills a terminal's width, such as the blanks before pytest's `[100%]`, needs no line of its own.
+        shown = re.sub(r"(?<=\S) {3,}(?=\S)", "  ", raw) if len(raw) > LINE else raw
+        folded += textwrap.wrap(shown, LINE, drop_whitespace=False, replace_whitespace=False) or [""]
     kept = folded[-lines:]
     if len(folded) > lines:
         kept.insert(0, f"… {len(folded) - lines} more lines above")
