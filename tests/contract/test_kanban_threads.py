@@ -32,6 +32,22 @@ def test_thread_when_notified_many_times_then_the_board_shows_the_last_state_at_
     assert len(said.said) < 100
 
 
+def test_thread_when_first_told_of_a_run_then_shows_it_at_once_and_more_of_it_later(
+    board: Board, mirror: KanbanMirror
+) -> None:
+    """A card does not wait for more news; what comes right after it waits, and is not lost."""
+    said = Reports()
+    now = [run()]
+    thread = MirrorThread(mirror, lambda _: now[0], settle_s=3_600, on_report=said)
+    thread.notify("r8")
+    said.wait_for(lambda r: r.created)
+    now[0] = run(step(1, "executor", StepStatus.RUNNING))
+    thread.notify("r8")
+    assert board.statuses() == {"matrix:r8:0": "running"}
+    assert thread.stop(60)
+    assert board.statuses() == {"matrix:r8:0": "running", "matrix:r8:1": "running"}
+
+
 def test_thread_when_the_board_is_locked_then_notify_returns_and_the_card_comes_later(
     board: Board, mirror: KanbanMirror
 ) -> None:
