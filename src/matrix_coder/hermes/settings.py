@@ -137,11 +137,11 @@ def load_settings(home: Path) -> Settings:
         return Settings.model_validate(section(raw, "plugins", "entries", "matrix_coder", "settings") or {})
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(p) for p in first["loc"])
+        where = ".".join(("settings", *(str(p) for p in first["loc"])))
         wrong = "a key that is none of ours" if first["type"] == "extra_forbidden" else first["msg"]
         known = ", ".join(f"{name}.{key}" for name, field in Settings.model_fields.items() for key in _keys(field))
         raise InputError(
-            f"a valid plugins.entries.matrix_coder.settings.{where}",
+            f"a valid plugins.entries.matrix_coder.{where}",
             f"{first.get('input')!r} ({wrong})",
             f"mend {home / 'config.yaml'}; the keys are {known}",
         ) from error
