@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from matrix_coder.engine import forkserver
 from matrix_coder.engine.forkserver import Forked, ForkServer, Wanted
 from matrix_coder.engine.guarded import end_all
 from matrix_coder.engine.procs import COOKIE
@@ -182,6 +183,39 @@ def test_server_when_it_died_then_a_fork_is_refused_and_not_waited_for(
     server._process.wait()
     assert fork(server, tmp_path, "") is None
     assert not server.wait(lambda: False)
+
+
+def test_server_when_what_it_loads_has_changed_then_another_takes_its_place_and_forks_go_on(tmp_path: Path) -> None:
+    """A plugin that is switched on while a worker lives is there in the next step; a step at work is left alone."""
+    config = tmp_path / "config.yaml"
+    config.write_text("one")
+    command = [sys.executable, "-c", SERVER, "plain"]
+    forkserver.start(command, {**os.environ}, tmp_path / "server.log", [config, tmp_path / "plugins"])
+    try:
+        first = forkserver.current()
+        assert first is not None
+        process = fork(first, tmp_path, "import sys\nsys.stdin.readline()\n")
+        forkserver.refresh()
+        assert forkserver.current() is first
+        config.write_text("another")
+        forkserver.refresh()
+        second = forkserver.current()
+        assert second not in (None, first)
+        until(lambda: first._process.poll() is not None)
+        assert process is not None
+        assert process.running()
+        process.tell(b"go\n")
+        until(lambda: not process.running())
+        assert process.end() == 3
+        (tmp_path / "plugins").mkdir()
+        forkserver.refresh()
+        third = forkserver.current()
+        assert third not in (None, second)
+        assert fork(third, tmp_path, "") is not None  # type: ignore[arg-type]
+    finally:
+        end_all()
+        forkserver.stop()
+    assert forkserver.current() is None
 
 
 def test_server_when_asked_to_stop_waiting_then_does(make: Callable[..., ForkServer]) -> None:

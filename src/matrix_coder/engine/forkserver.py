@@ -261,6 +261,11 @@ class ForkServer:
             data = b""
         return json.loads(data) if data else {}
 
+    def retire(self) -> None:
+        """Let the server go once nobody waits for it."""
+        with self._lock:
+            self.stop()
+
     def stop(self) -> None:
         """Let the server go. What it forked lives on until its own lease is let go."""
         self._ready = False
@@ -270,7 +275,17 @@ class ForkServer:
         self._process.wait()
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """How this process's server was made, and what it has loaded: each watched file's time, size and number."""
+
+    make: Callable[[], ForkServer]
+    watched: tuple[Path, ...]
+    loaded: tuple[object, ...]
+
+
 _current: list[ForkServer] = []
+_made: list[_Made] = []
 
 
 def current() -> ForkServer | None:
@@ -278,13 +293,42 @@ def current() -> ForkServer | None:
     return _current[0] if _current else None
 
 
-def start(command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
-    """Start this process's fork server; only Linux has what it takes."""
+def start(command: Sequence[str], environment: Mapping[str, str], log: Path, watched: Sequence[Path] = ()) -> None:
+    """Start this process's fork server; only Linux has what it takes. `watched` is what it loads and may change."""
     if sys.platform == "linux" and not _current:
-        _current.append(ForkServer(command, environment, log))
+        _begin(lambda: ForkServer(command, environment, log), tuple(watched))
+
+
+def refresh() -> None:
+    """Start another server where what the host loads is no longer what it was.
+
+    For the thread that started the first one: a server ends with the thread that made it.
+    """
+    if _made and _made[0].loaded != _look(_made[0].watched):
+        old = _current.pop()
+        _begin(_made[0].make, _made[0].watched)
+        # A thread may be waiting for its answer.
+        threading.Thread(target=old.retire, daemon=True).start()
+
+
+def _begin(make: Callable[[], ForkServer], watched: tuple[Path, ...]) -> None:
+    _made[:] = [_Made(make, watched, _look(watched))]
+    _current[:] = [make()]
+
+
+def _look(watched: Sequence[Path]) -> tuple[object, ...]:
+    found: list[object] = []
+    for path in watched:
+        try:
+            stat = path.stat()
+            found.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
+        except OSError:
+            found.append(None)
+    return tuple(found)
 
 
 def stop() -> None:
     """End this process's fork server."""
+    _made.clear()
     while _current:
         _current.pop().stop()

@@ -121,7 +121,8 @@ class Worker:
             driver.connect(store)
             # It loads the host while the engine starts and the first run opens.
             command = [sys.executable, str(LAUNCHER), "forkserver"]
-            forkserver.start(command, step_environment(os.environ), state_dir(self.home) / "worker.log")
+            log, loaded = state_dir(self.home) / "worker.log", (self.home / "config.yaml", self.home / "plugins")
+            forkserver.start(command, step_environment(os.environ), log, loaded)
             self._launch()
             signal.signal(signal.SIGTERM, self._told_to_leave)
             signal.signal(signal.SIGINT, self._told_to_leave)
@@ -173,6 +174,7 @@ class Worker:
     def _loop(self, store: Store) -> None:
         busy = time.monotonic()
         while not self._leaving:
+            forkserver.refresh()
             live = self._live(store)
             for number in live:
                 self._start(store, number)
