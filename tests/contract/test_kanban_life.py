@@ -171,6 +171,21 @@ def test_whole_output_of_a_check_when_it_is_longer_than_its_comment_then_it_hang
     assert (file["filename"], Path(file["stored_path"]).read_text()) == ("r8-2-try1-check1.txt", output.read_text())
 
 
+def test_output_of_a_check_when_it_is_gone_or_short_then_the_card_is_right_without_it(
+    board: Board, mirror: KanbanMirror, tmp_path: Path
+) -> None:
+    """A file that was removed, and one that the comment shows whole, are no reason to fail, nor to attach."""
+    short = tmp_path / "short.txt"
+    short.write_text("13 passed")
+    found = (
+        evidence(13, output_path=str(tmp_path / "gone.txt")),
+        evidence(15, tail="13 passed", output_path=str(short)),
+    )
+    assert mirror.sync(run(step(1, "verify", evidence=found))).problems == ()
+    assert board.rows("select * from task_attachments") == []
+    assert board.card("matrix:r8:1")["status"] == "done"
+
+
 def test_findings_when_a_review_reports_them_then_its_comment_lists_them(board: Board, mirror: KanbanMirror) -> None:
     """Severity, place and words of each finding are on the step's card."""
     finding = Finding(severity=Severity.HIGH, summary="SQL from user input", file="db.py", line=12)
