@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ SCHEMA: dict[str, Any] = {
     },
 }
 _MOST = 6_000
+# Behind this the host writes out what a message names with an @: files, pages, diffs. None of it is the person's words.
+_ATTACHED = "\n\n--- Attached Context ---\n"
+# And so, before it, the gateway quotes the message that this one replies to: a model's, or another person's.
+_QUOTED = re.compile(r'\A\[Replying to(?: your previous message)?: ".*"\]\n\n', re.DOTALL)
 
 
 def is_useful() -> bool:
@@ -100,8 +105,9 @@ def _own_words(turn: Turn, text: str) -> str:
     """What of the person's message is handed on: the part named, else all of it. Raises InputError for other words."""
     from ..core.errors import InputError  # noqa: PLC0415 - with the first call
 
+    own = _QUOTED.sub("", turn.user_text.partition(_ATTACHED)[0]).strip()
     wanted = text.strip()
-    if wanted and wanted not in turn.user_text:
+    if wanted and wanted not in own:
         remedy = "leave text out: the whole message is handed on then"
         raise InputError("words of the person's own message of this turn", repr(wanted[:80]), remedy)
-    return wanted or turn.user_text
+    return wanted or own
