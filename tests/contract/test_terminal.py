@@ -107,6 +107,10 @@ def test_ctrl_c_when_a_terminal_follows_then_asks_and_keeps_cancels_or_detaches(
     assert place.client.show("r1").status is RunStatus.RUNNING
     # What a command names as the way on is a command of the terminal.
     assert "`matrix-coder resume r1`" in place.home.command("matrix-coder", "pause", "r1").out
+    # It also takes back a pause that has not begun; where there is none, it says so.
+    assert place.home.command("matrix-coder", "resume", "r1").out == "r1 goes on.\n"
+    assert all(row["applied"] for row in place.client.store.controls(1, "pause"))
+    assert "a paused or failed run to resume" in place.home.command("matrix-coder", "resume", "r1").err
     stays = at_terminal(place, "watch", "r1")
     stays.until("sleep 60")
     stays.press("\x03")

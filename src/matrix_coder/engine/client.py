@@ -169,14 +169,19 @@ class Client:
         return run
 
     def resume(self, run_id: str) -> RunView:
-        """Let a paused run go on, or one that failed have its last step again."""
+        """Let a run go on that is paused or was asked to pause, or give one that failed its last step again."""
         number = known_number(run_id)
         run = views.view(self.store, number)
         if run.outcome is RunOutcome.FAILED:
             self.store.redo_last_step(number)
+        elif run.status in (RunStatus.QUEUED, RunStatus.RUNNING) and self._is_to_pause(number):
+            self.store.apply_controls(number, "pause")
         elif run.status is not RunStatus.PAUSED or run.reason.startswith(_WAITS):
             raise InputError("a paused or failed run to resume", state_words(run), way_on(run))
         return self._go_on(number)
+
+    def _is_to_pause(self, number: int) -> bool:
+        return any(not row["applied"] for row in self.store.controls(number, "pause"))
 
     def approve(self, run_id: str) -> RunView:
         """Approve what a run waits for."""
