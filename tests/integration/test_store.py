@@ -570,6 +570,18 @@ def test_store_when_it_was_made_before_a_table_then_opens_and_has_it(home: Path)
     assert after.read("select * from milestones") == []
 
 
+def test_reopen_when_a_second_asks_for_it_then_no_later_step_is_done_again(store: Store) -> None:
+    """Of two answers at once one takes the run on, and only the step that had asked is marked."""
+    number = create(store)
+    store.open_step(number, 1, step="executor", role="executor", iteration=1)
+    store.end_step(number, 1, {}, result="{}", ended_at=1.0)
+    assert store.end_run(number, RunOutcome.BLOCKED)
+    assert store.reopen(number, redo=True)
+    store.open_step(number, 2, step="executor", role="executor", iteration=1)
+    assert not store.reopen(number, redo=True)
+    assert [row["redo"] for row in store.step_rows(number)] == [1, 0]
+
+
 def test_run_when_reopened_then_its_sessions_have_something_to_be_told(store: Store) -> None:
     """A run that goes on, from whatever surface, is watched for by its session again."""
     number = create(store)

@@ -173,8 +173,8 @@ class Client:
         number = known_number(run_id)
         run = views.view(self.store, number)
         if run.outcome is RunOutcome.FAILED:
-            self.store.redo_last_step(number)
-        elif run.status in (RunStatus.QUEUED, RunStatus.RUNNING) and self._is_to_pause(number):
+            return self._go_on(number, redo=True)
+        if run.status in (RunStatus.QUEUED, RunStatus.RUNNING) and self._is_to_pause(number):
             self.store.apply_controls(number, "pause")
         elif run.status is not RunStatus.PAUSED or run.reason.startswith(_WAITS):
             raise InputError("a paused or failed run to resume", state_words(run), way_on(run))
@@ -205,8 +205,7 @@ class Client:
         if run.outcome is not RunOutcome.BLOCKED:
             raise InputError("a blocked run to answer", state_words(run), way_on(run))
         self.store.control(number, "answer", _some_text(text, "the answer"))
-        self.store.redo_last_step(number)
-        return self._go_on(number)
+        return self._go_on(number, redo=True)
 
     def raise_limits(
         self,
@@ -226,9 +225,9 @@ class Client:
         more = {"cap": cap, "tokens": tokens, "budget_s": budget_s, "money_usd": money_usd}
         limits = raise_stored(self.store, number, {name: most for name, most in more.items() if most is not None})
         self.store.control(number, "raise", limits.words())
-        if run.outcome is RunOutcome.BUDGET:
-            self.store.redo_last_step(number)
-        return self._go_on(number) if run.outcome is not None else views.view(self.store, number)
+        if run.outcome is None:
+            return views.view(self.store, number)
+        return self._go_on(number, redo=run.outcome is RunOutcome.BUDGET)
 
     def diff(self, run_id: str, step: int | None = None) -> str:
         """What a run changed so far, or one of its steps, as a unified diff."""
@@ -285,8 +284,8 @@ class Client:
             raise InputError(f"a run with steps to come to {what}", f"{run_id}, {run.reason}", way_on(run))
         return number, run
 
-    def _go_on(self, number: int) -> RunView:
-        if self.store.reopen(number):
+    def _go_on(self, number: int, *, redo: bool = False) -> RunView:
+        if self.store.reopen(number, redo=redo):
             ensure_worker(self.store.home)
         return views.view(self.store, number)
 

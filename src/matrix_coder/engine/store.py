@@ -121,20 +121,16 @@ class Store(StoreFile):
                 self._event(db, number, "ended", {"outcome": outcome, "reason": fields.get("reason", "")})
         return ended
 
-    def set_limits(self, number: int, limits: str) -> None:
-        """Replace a run's limits, whatever its state."""
-        with self.transaction() as db:
-            db.execute("update runs set limits = ? where id = ?", (limits, number))
-
     def add_check_seconds(self, number: int, seconds: float) -> None:
         """Count what the checks took towards the run's time."""
         with self.transaction(synced=False) as db:
             db.execute("update runs set check_seconds = check_seconds + ? where id = ?", (seconds, number))
 
-    def reopen(self, number: int, *, merge: str = "") -> bool:
+    def reopen(self, number: int, *, redo: bool = False, merge: str = "") -> bool:
         """Queue an ended or paused run again, to go on from its last step; False when it is live.
 
-        With `merge` an ended one, to merge that unit and nothing else. Raises WorkspaceBusy.
+        With `redo` that step is done again, as a new one. With `merge` an ended run, to merge that unit and nothing
+        else. Raises WorkspaceBusy.
         """
         try:
             with self.transaction() as db:
@@ -148,6 +144,10 @@ class Store(StoreFile):
                 if db.execute(sql, values).rowcount != 1:
                     db.execute("delete from controls where id = ?", (told.get("request"),))
                     return False
+                if redo:
+                    last = "select max(number) from steps where run_id = ? and step not like '%/%'"
+                    sql = f"update steps set redo = 1 where run_id = ? and number = ({last})"
+                    db.execute(sql, (number, number))
                 db.execute("update sessions set told = 0 where run_id = ?", (number,))
                 self._event(db, number, "reopened", told)
         except sqlite3.IntegrityError as error:
@@ -179,15 +179,6 @@ class Store(StoreFile):
         """
         with self._connect() as db:
             return self._merge_of(db, number)
-
-    def redo_last_step(self, number: int) -> None:
-        """Have the last step done again, as a new one, when the run goes on."""
-        with self.transaction() as db:
-            db.execute(
-                "update steps set redo = 1 where run_id = ? and number = "
-                "(select max(number) from steps where run_id = ? and step not like '%/%')",
-                (number, number),
-            )
 
     # -- steps
 

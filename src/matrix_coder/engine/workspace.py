@@ -387,8 +387,9 @@ def _run(
             command, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=_GIT_SECONDS, pass_fds=fds, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
+        found = f"no {command[0]} on PATH" if isinstance(error, FileNotFoundError) and cwd.is_dir() else str(error)
         remedy = "check that it is installed" if cwd.is_dir() else f"{cwd} is gone"
-        raise GitFailed(f"`{command[0]}` to run", str(error), remedy) from error
+        raise GitFailed(f"`{command[0]}` to run", found, remedy) from error
     if done.returncode or (silent and done.stderr):
         words = done.stderr.decode("utf-8", "replace").strip()[-400:]
         raise GitFailed(
