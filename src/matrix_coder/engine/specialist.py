@@ -79,7 +79,9 @@ class Specialist:
             tried += 1
 
     def _no_report(self, why: str, stop: End | None = None) -> StepResult:
-        report = StepReport(verdict=StepVerdict.UNVERIFIABLE, summary=why)
+        # Nobody claimed anything: what stands where a claim would is the engine's word, and says so.
+        told = why if why.startswith("no report") else f"no report: {why}"
+        report = StepReport(verdict=StepVerdict.UNVERIFIABLE, summary=told)
         return StepResult(report=report, evidence=self.evidence, stop=stop)
 
     def _wait_for_rate(self, waited: int, problem: ProviderProblem) -> None:
