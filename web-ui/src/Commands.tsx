@@ -7,11 +7,21 @@ import { Text, Trouble } from "./ui";
 
 const GRAVE = new Set(["cancel", "drop"]);
 
-export function Commands({ run, offers, done }: { run: string; offers: CommandOffer[]; done: () => void }): Element {
+export function Commands({ run, ended, offers, done }: {
+  run: string;
+  ended: boolean;
+  offers: CommandOffer[];
+  done: () => void;
+}): Element {
   const [asking, setAsking] = useState<CommandOffer | null>(null);
   const [busy, setBusy] = useState(false);
   const [said, setSaid] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
+
+  // What was said to a run at work is no news of one that has ended.
+  useEffect(() => {
+    if (ended) setSaid("");
+  }, [ended]);
 
   async function give(offer: CommandOffer, values: Record<string, string | number>): Promise<void> {
     setAsking(null);

@@ -133,7 +133,7 @@ function Head({ detail, now, link, reload }: {
         <Fact name={run.ended_at ? "took" : "runs for"} value={duration((run.ended_at || now) - begun)} />
         {run.session_id && <Fact name="chat" value={run.session_id} />}
       </dl>
-      <Commands run={run.run_id} offers={detail.commands} done={reload} />
+      <Commands run={run.run_id} ended={run.outcome !== null} offers={detail.commands} done={reload} />
     </header>
   );
 }
