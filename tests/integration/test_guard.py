@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from kernel import needs_layers
 from matrix_coder.engine.guard import NO_LAYER
 from matrix_coder.engine.guarded import Guarded, end_all
 
@@ -150,9 +151,6 @@ def layered(script: str, workspace: Path, folder: Path, **options: object) -> tu
         command = shell(script, protect=workspace, layer=folder, cwd=workspace, stdout=sink, **options)
         until(lambda: not command.running())
     return command.end(), output.read_text()
-
-
-needs_layers = pytest.mark.skipif(sys.platform != "linux", reason="layers are Linux's; a copy takes their place")
 
 
 @needs_layers

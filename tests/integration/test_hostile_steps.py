@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from kernel import needs_layers
 from matrix_coder.engine.dispatch import Job, run_attempt
 from matrix_coder.engine.forkserver import Forked, ForkServer, Wanted
 from matrix_coder.engine.guarded import Guarded
@@ -200,7 +201,7 @@ def landlock() -> int:
 
 
 @pytest.mark.skipif(landlock() < 6, reason="kernels before 6.12 can't keep signals in")
-@pytest.mark.parametrize("layered", [True, False])
+@pytest.mark.parametrize("layered", [pytest.param(True, marks=needs_layers), False])
 def test_guard_when_a_reading_step_sends_signals_then_they_reach_its_own_processes_only(
     layered: bool, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kernel import needs_layers
 from matrix_coder.engine import layer
 
 
@@ -18,9 +19,6 @@ def workspace(tmp_path: Path) -> Path:
     root.mkdir()
     (root / "kept").write_text("a\n")
     return root
-
-
-needs_layers = pytest.mark.skipif(sys.platform != "linux", reason="layers are Linux's; a copy takes their place")
 
 
 @needs_layers

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kernel import needs_layers
 from matrix_coder.engine.guarded import Guarded
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux refuses writes")
@@ -45,7 +46,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("layered", [True, False])
+@pytest.mark.parametrize("layered", [pytest.param(True, marks=needs_layers), False])
 def test_guard_when_the_repository_lies_elsewhere_then_nothing_is_written_there(
     worktree: Path, tmp_path: Path, way: str, layered: bool
 ) -> None:
