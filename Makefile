@@ -13,7 +13,7 @@ help:
 	@echo "make demo   set up, then run the main job"
 	@echo "make test   set up, then lint, type-check and test"
 	@echo "make real   runs over fetched open-source projects"
-	@echo "make liar   every lie a hundred times over: hours"
+	@echo "make liar   every lie a hundred times over: most of an hour"
 	@echo "make bench-engine   the engine's own cost: steps, trees, growth, memory"
 	@echo "make bench-board    a thousand cards while a page and twenty streams read the board"
 	@echo "make fuzz   a million made-up messages at the gate: minutes"
