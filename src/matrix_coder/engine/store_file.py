@@ -109,7 +109,7 @@ class StoreFile:
         kept.busy = True
         try:
             yield db
-        except BaseException:
+        except BaseException:  # whatever ends the block: a connection in a state unknown is not used again; it goes on up
             kept.connection = None
             db.close()
             raise
