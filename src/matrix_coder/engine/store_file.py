@@ -109,7 +109,7 @@ class StoreFile:
         kept.busy = True
         try:
             yield db
-        except BaseException:  # whatever ends the block: a connection in a state unknown is not used again; it goes on up
+        except BaseException:  # an interrupt, too: a connection in an unknown state is not used again
             kept.connection = None
             db.close()
             raise
